@@ -1,0 +1,30 @@
+# Targets of Spillway: one place for warnings, sanitizers and header sets.
+
+# spillway_compile_options(target): what every target of ours is compiled with.
+function(spillway_compile_options target)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    target_compile_options(${target} PRIVATE -Wno-restrict)  # false alarms on std::string in GCC 12
+  endif()
+  if(SPILLWAY_WARNINGS_AS_ERRORS)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  if(SPILLWAY_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${SPILLWAY_SANITIZE} -fno-omit-frame-pointer
+                                             -fno-sanitize-recover=all)
+    target_link_options(${target} PRIVATE -fsanitize=${SPILLWAY_SANITIZE})
+  endif()
+endfunction()
+
+# spillway_library(name): a static library of every source and header below the current folder.
+# Headers are included by their path from the top of the repository and each is compiled alone by
+# the target all_verify_interface_header_sets.
+function(spillway_library name)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "*.cpp")
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS "*.h")
+  add_library(${name} STATIC ${sources})
+  target_sources(${name} PUBLIC FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}" FILES ${headers})
+  set_target_properties(${name} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
+  spillway_compile_options(${name})
+endfunction()

@@ -1,0 +1,21 @@
+// Numbers as a person reads them. Formatting only: no arithmetic that decides anything.
+#pragma once
+
+#include <string>
+
+#include "model/base/units.h"
+
+namespace spillway {
+
+/// "35.39 GiB", "496 B": binary units, two decimals from KiB on.
+std::string format_bytes(Bytes bytes);
+/// "12.31 s", "604.2 ms", "5.5 us": four significant digits at most.
+std::string format_seconds(Seconds time);
+/// "200.7 GB/s": decimal units, as vendors write rates.
+std::string format_rate(BytesPerSecond rate);
+/// "48.35 PFLOP": decimal units.
+std::string format_flops(Flops flops);
+/// "35,390,123": digits in groups of three.
+std::string format_count(std::int64_t n);
+
+}  // namespace spillway

@@ -1,0 +1,129 @@
+#include "model/program/call_graph.h"
+
+#include <algorithm>
+#include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/depth_first_search.hpp>
+#include <boost/graph/topological_sort.hpp>
+
+namespace spillway {
+namespace {
+
+using CallGraph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS>;
+
+/// An edge from each caller to what it calls, in text order.
+CallGraph make_call_graph(const Program& program) {
+  CallGraph graph(program.computations.size());
+  for (const ComputationId id : ids(program.computations))
+    for (const ComputationId callee : program[id].parts().called)
+      boost::add_edge(id.index, callee.index, graph);
+  return graph;
+}
+
+struct CycleFinder : boost::dfs_visitor<> {
+  explicit CycleFinder(std::optional<ComputationId>& out) : found(&out) {}
+  template <typename Edge, typename Graph>
+  void back_edge(Edge edge, const Graph& graph) {
+    if (!*found) *found = ComputationId(boost::target(edge, graph));
+  }
+  std::optional<ComputationId>* found;
+};
+
+/// Instructions listed in control-predecessors={%a, %b}. Names only; resolved by search, since the
+/// attribute is rare.
+std::vector<InstructionIndex> control_predecessors(const Computation& computation,
+                                                   InstructionIndex i) {
+  std::vector<InstructionIndex> found;
+  const auto list = computation.attribute(i, "control-predecessors");
+  if (!list) return found;
+  std::size_t at = 0;
+  while ((at = list->find('%', at)) != std::string_view::npos) {
+    const std::size_t end = std::min(list->find_first_of(",} ", at), list->size());
+    const std::string_view name = list->substr(at + 1, end - at - 1);
+    for (const InstructionIndex other : computation.instructions())
+      if (computation[other].name == name) found.push_back(other);
+    at = end;
+  }
+  return found;
+}
+
+}  // namespace
+
+std::optional<ComputationId> find_call_cycle(const Program& program) {
+  std::optional<ComputationId> found;
+  boost::depth_first_search(make_call_graph(program), boost::visitor(CycleFinder(found)));
+  return found;
+}
+
+std::vector<ComputationId> computation_post_order(const Program& program) {
+  std::vector<std::size_t> order;
+  // topological_sort writes callees first.
+  CallGraph graph = make_call_graph(program);
+  boost::topological_sort(graph, std::back_inserter(order));
+  std::vector<ComputationId> result;
+  result.reserve(order.size());
+  for (const std::size_t vertex : order) result.push_back(ComputationId(vertex));
+  return result;
+}
+
+std::vector<InstructionIndex> instruction_post_order(const Computation& computation) {
+  enum class State : std::uint8_t { kNew, kOpen, kDone };
+  std::vector<State> state(computation.size(), State::kNew);
+  std::vector<InstructionIndex> order;
+  order.reserve(computation.size());
+  std::vector<InstructionIndex> stack;
+  for (const InstructionIndex start : computation.instructions()) {
+    if (!computation.uses(start).empty()) continue;
+    stack.push_back(start);
+    while (!stack.empty()) {
+      const InstructionIndex i = stack.back();
+      if (state[i.index] != State::kNew) {
+        stack.pop_back();
+        if (state[i.index] == State::kOpen) order.push_back(i);
+        state[i.index] = State::kDone;
+        continue;
+      }
+      state[i.index] = State::kOpen;
+      const auto operands = computation.operands(i);
+      for (auto operand = operands.rbegin(); operand != operands.rend(); ++operand)
+        if (state[operand->instruction.index] == State::kNew) stack.push_back(operand->instruction);
+      for (const InstructionIndex before : control_predecessors(computation, i))
+        if (state[before.index] == State::kNew) stack.push_back(before);
+    }
+  }
+  return order;
+}
+
+IdVector<ComputationId, std::vector<InstructionId>> callers(const Program& program) {
+  IdVector<ComputationId, std::vector<InstructionId>> sites(program.computations.size());
+  for (const ComputationId id : ids(program.computations))
+    for (const InstructionIndex i : program[id].instructions())
+      for (const ComputationId callee : program[id].called(i)) sites[callee].push_back({id, i});
+  return sites;
+}
+
+Multiplicity multiplicity(const Program& program) {
+  Multiplicity result;
+  result.runs = IdVector<ComputationId, std::int64_t>(program.computations.size(), 0);
+  result.runs[program.entry] = 1;
+  std::vector<ComputationId> order = computation_post_order(program);
+  std::ranges::reverse(order);  // callers before callees
+  for (const ComputationId id : order) {
+    const std::int64_t runs = result.runs[id];
+    if (runs == 0) continue;
+    const Computation& computation = program[id];
+    for (const InstructionIndex i : computation.instructions()) {
+      const auto called = computation.called(i);
+      if (called.empty()) continue;
+      std::int64_t times = 1;
+      if (computation[i].opcode == Opcode::kWhile) {
+        const auto count = known_trip_count(computation, i);
+        if (!count) result.unknown_trip_counts.push_back({id, i});
+        times = count.value_or(1);
+      }
+      for (const ComputationId callee : called) result.runs[callee] += runs * times;
+    }
+  }
+  return result;
+}
+
+}  // namespace spillway

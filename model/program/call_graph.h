@@ -1,0 +1,34 @@
+// Who calls whom, in the orders XLA visits computations and instructions.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "model/program/program.h"
+
+namespace spillway {
+
+/// A computation that (indirectly) calls itself, if there is one.
+std::optional<ComputationId> find_call_cycle(const Program& program);
+
+/// Every computation after those it calls. Ties are broken as XLA does, so that value numbers agree
+/// with its own.
+std::vector<ComputationId> computation_post_order(const Program& program);
+
+/// Every instruction after its operands and control predecessors: depth first from the instructions
+/// nobody uses, first operand first, as XLA's MakeInstructionPostOrder does.
+std::vector<InstructionIndex> instruction_post_order(const Computation& computation);
+
+
+/// Call sites of every computation, in the order of the callers' text.
+IdVector<ComputationId, std::vector<InstructionId>> callers(const Program& program);
+
+/// How often a computation runs in one execution of the program: trip counts of the loops around it
+/// multiplied. Loops whose count XLA does not know count once and are listed.
+struct Multiplicity {
+  IdVector<ComputationId, std::int64_t> runs;  ///< 0: not reached from the entry by control flow
+  std::vector<InstructionId> unknown_trip_counts;
+};
+Multiplicity multiplicity(const Program& program);
+
+}  // namespace spillway

@@ -1,0 +1,64 @@
+#include "model/program/program.h"
+
+#include <charconv>
+
+namespace spillway {
+
+std::size_t Program::instruction_count() const {
+  std::size_t count = 0;
+  for (const auto& computation : computations) count += computation->size();
+  return count;
+}
+
+std::optional<std::int64_t> known_trip_count(const Computation& computation,
+                                             InstructionIndex loop) {
+  const std::string_view config = computation.attribute(loop, "backend_config").value_or("");
+  const std::size_t key = config.find("known_trip_count");
+  if (key == std::string_view::npos) return std::nullopt;
+  const std::size_t digit = config.find_first_of("0123456789", key);
+  if (digit == std::string_view::npos) return std::nullopt;
+  std::int64_t count = 0;
+  std::from_chars(config.data() + digit, config.data() + config.size(), count);
+  return count;
+}
+
+std::string source_line(const Program& program, InstructionId id) {
+  const Computation& computation = program[id.computation];
+  if (const auto file = metadata_field(computation, id.instruction, "source_file"); !file.empty()) {
+    const auto line = metadata_field(computation, id.instruction, "source_line");
+    return std::string(file) + ":" + std::string(line);
+  }
+  if (program.stack_frames == nullptr) return {};
+  const auto numbers =
+      parse_integers(metadata_field(computation, id.instruction, "stack_frame_id"));
+  const StackFrames& tables = *program.stack_frames;
+  if (numbers.empty() || numbers[0] < 1) return {};
+  const auto frame = static_cast<std::size_t>(numbers[0]) - 1;
+  if (frame >= tables.frames.size()) return {};
+  const std::uint32_t location_id = tables.frames[frame].location;
+  if (location_id < 1 || location_id > tables.locations.size()) return {};
+  const StackFrames::Location& location = tables.locations[location_id - 1];
+  if (location.file < 1 || location.file > tables.files.size()) return {};
+  return std::string(tables.files[location.file - 1]) + ":" + std::to_string(location.line);
+}
+
+bool is_free(const Instruction& instruction) {
+  switch (instruction.opcode) {
+    case Opcode::kAddDependency:
+    case Opcode::kAfterAll:
+    case Opcode::kBitcast:
+    case Opcode::kConstant:
+    case Opcode::kDomain:
+    case Opcode::kGetTupleElement:
+    case Opcode::kOptimizationBarrier:
+    case Opcode::kParameter:
+    case Opcode::kPartitionId:
+    case Opcode::kReplicaId:
+    case Opcode::kTuple:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace spillway

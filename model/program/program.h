@@ -1,0 +1,74 @@
+// A compiled program: shared immutable computations, an entry, and what the caller may donate.
+//
+// A program derived from another (a what-if) copies the table of computation pointers and replaces
+// the few it changes; ids stay the same.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/base/ids.h"
+#include "model/program/computation.h"
+
+namespace spillway {
+
+/// The caller allows the output at `output` to use the buffer of the parameter at `parameter_node`.
+struct InputOutputAlias {
+  ShapeNodeIndex output = 0;  ///< node of the entry root's shape
+  std::uint32_t parameter = 0;
+  ShapeNodeIndex parameter_node = 0;
+  bool must = false;  ///< must-alias, else may-alias
+};
+
+/// Where a line of the user's program stands: tables that `stack_frame_id` in metadata refers to.
+/// Ids start at 1 as in the text; 0 is none.
+struct StackFrames {
+  struct Location {
+    std::uint32_t file = 0, function = 0, line = 0;
+  };
+  struct Frame {
+    std::uint32_t location = 0, parent = 0;
+  };
+  std::vector<std::string_view> files, functions;
+  std::vector<Location> locations;
+  std::vector<Frame> frames;
+};
+
+struct Program {
+  std::string name;
+  std::string path;  ///< the file it was read from, empty when made in memory
+  /// Whether text order is the order of execution.
+  bool is_scheduled = false;
+  std::int64_t num_partitions = 1;
+  std::int64_t replica_count = 1;
+  IdVector<ComputationId, std::shared_ptr<const Computation>> computations;
+  ComputationId entry;
+  std::vector<InputOutputAlias> aliases;
+  std::shared_ptr<const StackFrames> stack_frames;
+  /// XLA or jaxlib version where the text tells it.
+  std::string compiler_version;
+
+  const Computation& operator[](ComputationId id) const { return *computations[id]; }
+  const Instruction& operator[](InstructionId id) const {
+    return (*computations[id.computation])[id.instruction];
+  }
+  const Computation& entry_computation() const { return *computations[entry]; }
+  std::int64_t device_count() const { return num_partitions * replica_count; }
+  std::size_t instruction_count() const;
+};
+
+/// Trip count of a while that XLA knows, from its backend_config.
+std::optional<std::int64_t> known_trip_count(const Computation& computation, InstructionIndex loop);
+
+/// "file.py:164" of an instruction, the innermost user frame; empty when the text has none.
+std::string source_line(const Program& program, InstructionId id);
+
+/// Whether an instruction only renames or groups what others produced: parameter, tuple, bitcast,
+/// constant, after-all, … These run nothing on the device.
+bool is_free(const Instruction& instruction);
+
+}  // namespace spillway

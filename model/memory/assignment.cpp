@@ -1,0 +1,378 @@
+#include "model/memory/assignment.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "model/memory/heap.h"
+#include "model/memory/operand_sharing.h"
+#include "model/memory/thread_local.h"
+#include "model/program/call_graph.h"
+
+namespace spillway {
+namespace {
+
+class Assigner {
+ public:
+  Assigner(const Program& program, const Schedule& schedule) : program_(program) {
+    out_.schedule = flatten(program, schedule);
+    out_.values = make_values(program, out_.schedule);
+    out_.liveness = find_liveness(program, out_.schedule, out_.values);
+    out_.slots.resize(out_.values.values().size());
+  }
+
+  MemoryAssignment run() {
+    for (const BufferId buffer : sorted_buffers())
+      if (!assign_special(buffer) && !assign_to_existing(buffer)) assign_new(buffer);
+    for (const auto& [space, buffers] : heap_buffers_) run_heap(space, buffers);
+    for (const Allocation& allocation : thread_local_allocations(program_)) out_.allocations.push(allocation);
+    combine_temporaries();
+    return std::move(out_);
+  }
+
+ private:
+  std::vector<BufferId> sorted_buffers();
+  bool assign_special(BufferId buffer);
+  bool assign_to_existing(BufferId buffer);
+  bool fits(AllocationId allocation, BufferId buffer);
+  bool interferes(ValueId a, ValueId b);
+  bool writes_over(ValueId user, ValueId operand);
+  bool copies_from(ValueId copy, ValueId source);
+  void place(BufferId buffer, AllocationId allocation);
+  void assign_new(BufferId buffer);
+  AllocationId allocate(BufferId buffer);
+  void run_heap(MemorySpace space, const std::vector<BufferId>& buffers);
+  void combine_temporaries();
+
+  const Value& value(ValueId id) const { return out_.values[id]; }
+  const LiveRange& range(ValueId id) const { return out_.liveness.ranges[id]; }
+  const Buffer& buffer(BufferId id) const { return out_.liveness.buffers[id]; }
+  const Instruction& definer(ValueId id) const { return program_[value(id).defined_at.instruction]; }
+
+  const Program& program_;
+  MemoryAssignment out_;
+  /// Allocations that may house further values, oldest first: donated parameters and results.
+  std::vector<AllocationId> reusable_;
+  /// Values in each allocation, by start; those of one allocation never overlap.
+  IdVector<AllocationId, std::vector<ValueId>> residents_;
+  std::map<MemorySpace, std::vector<BufferId>> heap_buffers_;
+};
+
+/// Largest first, then results, then in the order of XLA's walk over callers before callees.
+std::vector<BufferId> Assigner::sorted_buffers() {
+  IdVector<ComputationId, std::uint32_t> first(program_.computations.size(), 0);
+  IdVector<ComputationId, std::vector<std::uint32_t>> rank(program_.computations.size());
+  std::vector<ComputationId> order = computation_post_order(program_);
+  std::ranges::reverse(order);
+  std::uint32_t next = 0;
+  for (const ComputationId id : order) {
+    if (!out_.schedule.reaches(id)) continue;
+    rank[id].resize(program_[id].size());
+    for (const InstructionIndex i : instruction_post_order(program_[id])) rank[id][i.index] = next++;
+  }
+  struct Key {
+    std::int64_t size;
+    bool live_out;
+    std::uint32_t rank;
+    BufferId id;
+  };
+  std::vector<Key> keys;
+  for (const BufferId id : ids(out_.liveness.buffers)) {
+    std::uint32_t earliest = ~0u;
+    for (const ValueId member : buffer(id).values) {
+      const InstructionId at = value(member).defined_at.instruction;
+      earliest = std::min(earliest, rank[at.computation][at.instruction.index]);
+    }
+    keys.push_back({buffer(id).size.value(), buffer(id).live_out, earliest, id});
+  }
+  std::ranges::sort(keys, [](const Key& a, const Key& b) {
+    return std::tuple(-a.size, !a.live_out, a.rank, a.id.index) < std::tuple(-b.size, !b.live_out, b.rank, b.id.index);
+  });
+  std::vector<BufferId> sorted;
+  for (const Key& key : keys) sorted.push_back(key.id);
+  return sorted;
+}
+
+AllocationId Assigner::allocate(BufferId id) {
+  const AllocationId allocation =
+      out_.allocations.push({.size = buffer(id).size, .space = buffer(id).space, .parameter = {}});
+  residents_.push({});
+  place(id, allocation);
+  return allocation;
+}
+
+void Assigner::place(BufferId id, AllocationId allocation) {
+  for (const ValueId member : buffer(id).values) {
+    out_.slots[member] = {allocation, Bytes(0)};
+    auto& residents = residents_[allocation];
+    const auto at = std::ranges::upper_bound(residents, range(member).start, {}, [this](ValueId v) { return range(v).start; });
+    residents.insert(at, member);
+  }
+  out_.allocations[allocation].live_out |= buffer(id).live_out;
+}
+
+/// Constants, parameters of the entry and tuple tables have allocations of their own.
+bool Assigner::assign_special(BufferId id) {
+  for (const ValueId member : buffer(id).values) {
+    const Opcode opcode = definer(member).opcode;
+    const Position& at = value(member).defined_at;
+    if (opcode == Opcode::kConstant) {
+      out_.allocations[allocate(id)].constant = true;
+      return true;
+    }
+    if (opcode == Opcode::kParameter && at.instruction.computation == program_.entry) {
+      const AllocationId allocation = allocate(id);
+      Allocation& parameter = out_.allocations[allocation];
+      parameter.parameter = parameter_number(definer(member));
+      parameter.parameter_node = at.node;
+      parameter.aliased = parameter_is_aliased(program_, *parameter.parameter, at.node);
+      if (parameter.aliased) reusable_.push_back(allocation);
+      return true;
+    }
+  }
+  for (const ValueId member : buffer(id).values) {
+    if (!value(member).shape.is_tuple()) continue;
+    out_.allocations[allocate(id)].tuple_table = true;
+    return true;
+  }
+  return false;
+}
+
+/// First an allocation that an operand lies in, then the youngest that fits.
+bool Assigner::assign_to_existing(BufferId id) {
+  for (const ValueId member : buffer(id).values) {
+    const Position& at = value(member).defined_at;
+    if (at.node != 0) continue;
+    const Computation& computation = program_[at.instruction.computation];
+    for (const Operand& operand : computation.operands(at.instruction.instruction)) {
+      const Slot& slot = out_.slots[out_.values.at(at.instruction.computation, operand)];
+      if (!slot.allocation || !fits(*slot.allocation, id)) continue;
+      place(id, *slot.allocation);
+      return true;
+    }
+  }
+  for (auto allocation = reusable_.rbegin(); allocation != reusable_.rend(); ++allocation) {
+    if (!fits(*allocation, id)) continue;
+    place(id, *allocation);
+    return true;
+  }
+  return false;
+}
+
+bool Assigner::fits(AllocationId allocation_id, BufferId id) {
+  const Allocation& allocation = out_.allocations[allocation_id];
+  const Buffer& wanted = buffer(id);
+  if (wanted.space != allocation.space || wanted.size > allocation.size) return false;
+  if ((allocation.parameter && !allocation.aliased) || allocation.constant || allocation.tuple_table) return false;
+  if (wanted.live_out && wanted.size != allocation.size) return false;
+  // Residents are disjoint but for shared ends, so those around the wanted range are enough.
+  const auto& residents = residents_[allocation_id];
+  for (const ValueId member : wanted.values) {
+    const auto behind = std::ranges::upper_bound(residents, range(member).end, {}, [this](ValueId v) { return range(v).start; });
+    for (auto resident = behind; resident != residents.begin();) {
+      --resident;
+      if (interferes(member, *resident)) return false;
+      if (range(*resident).end < range(member).start && range(*resident).start < range(*resident).end) break;
+    }
+    if (definer(member).opcode == Opcode::kCopy)
+      for (const ValueId resident : residents)
+        if (copies_from(member, resident)) return false;
+  }
+  return true;
+}
+
+bool Assigner::interferes(ValueId a, ValueId b) {
+  const LiveRange& x = range(a);
+  const LiveRange& y = range(b);
+  if (x.start > y.end || y.start > x.end) return false;
+  if (x.end == y.start) return !writes_over(b, a);
+  if (y.end == x.start) return !writes_over(a, b);
+  return true;
+}
+
+/// Whether `user` may be written over `operand`, which dies where `user` is made.
+bool Assigner::writes_over(ValueId user, ValueId operand) {
+  const Position& at = value(user).defined_at;
+  if (definer(user).opcode == Opcode::kCopy) return false;
+  const Computation& computation = program_[at.instruction.computation];
+  const auto operands = computation.operands(at.instruction.instruction);
+  for (std::uint32_t k = 0; k < operands.size(); ++k) {
+    const std::uint32_t nodes = computation.shape_of(operands[k]).node_count();
+    for (ShapeNodeIndex node = 0; node < nodes; ++node) {
+      const Operand element{operands[k].instruction, operands[k].node + node};
+      if (out_.values.at(at.instruction.computation, element) == operand &&
+          can_share_operand_buffer(program_, at.instruction, k, node, at.node))
+        return true;
+    }
+  }
+  return false;
+}
+
+bool Assigner::copies_from(ValueId copy, ValueId source) {
+  const Position& at = value(copy).defined_at;
+  for (const Operand& operand : program_[at.instruction.computation].operands(at.instruction.instruction))
+    if (out_.values.at(at.instruction.computation, operand) == source) return true;
+  return false;
+}
+
+/// Results get allocations of their own, temporaries wait for the heap.
+void Assigner::assign_new(BufferId id) {
+  if (buffer(id).live_out)
+    reusable_.push_back(allocate(id));
+  else
+    heap_buffers_[buffer(id).space].push_back(id);
+}
+
+/// Replays definitions and deaths in the order of the schedule and packs what lives between.
+class HeapReplay {
+ public:
+  HeapReplay(const Program& program, MemoryAssignment& out, const std::vector<BufferId>& buffers)
+      : program_(program), out_(out), item_of_(out.liveness.buffers.size(), kNone), ends_(out.values.values().size()) {
+    for (const BufferId id : buffers)
+      for (const ValueId member : out.liveness.buffers[id].values) values_.push_back(member);
+    std::ranges::sort(values_, [this](ValueId a, ValueId b) {
+      const LiveRange& x = range(a);
+      const LiveRange& y = range(b);
+      return std::tie(x.start, x.end, a.index) < std::tie(y.start, y.end, b.index);
+    });
+    const std::size_t steps = out.schedule.order.size() + 1;
+    defined_.resize(steps);
+    freed_.resize(steps);
+    for (const ValueId member : values_) {
+      defined_[step(range(member).start)].push_back(member);
+      freed_[step(range(member).end)].push_back(member);
+    }
+  }
+
+  std::vector<HeapItem> replay() {
+    for (std::size_t now = 0; now < defined_.size(); ++now) {
+      for (const ValueId member : defined_[now]) define(member, now);
+      for (const ValueId member : freed_[now]) free(member);
+    }
+    return std::move(items_);
+  }
+
+  /// The item each value ended up in; none for values of no size.
+  std::optional<std::uint32_t> item_of(ValueId id) const {
+    const auto& use = ends_[id];
+    return use ? std::optional(use->first) : std::nullopt;
+  }
+
+ private:
+  static constexpr std::uint32_t kNone = 0xffffffff;
+  static std::size_t step(LogicalTime time) { return static_cast<std::size_t>(time.value()); }
+  const LiveRange& range(ValueId id) const { return out_.liveness.ranges[id]; }
+  const Buffer& buffer_of(ValueId id) const { return out_.liveness.buffers[out_.liveness.buffer_of[id]]; }
+
+  void define(ValueId id, std::size_t now) {
+    const BufferId buffer = out_.liveness.buffer_of[id];
+    if (buffer_of(id).size == Bytes(0)) return;
+    if (item_of_[buffer] == kNone) {
+      const auto shared = buffer_of(id).values.size() == 1 ? find_dying_operand(id, now) : std::nullopt;
+      if (shared) return add_use(*shared, id);
+      item_of_[buffer] = static_cast<std::uint32_t>(items_.size());
+      items_.push_back({{}, id.index});
+    }
+    add_use(item_of_[buffer], id);
+  }
+
+  void add_use(std::uint32_t item, ValueId id) {
+    ends_[id] = {item, static_cast<std::uint32_t>(items_[item].uses.size())};
+    items_[item].uses.push_back({clock_, clock_, buffer_of(id).size});
+    ++clock_;
+  }
+
+  void free(ValueId id) {
+    if (!ends_[id]) return;
+    items_[ends_[id]->first].uses[ends_[id]->second].end = clock_;
+    ++clock_;
+  }
+
+  /// The heap item of an operand that dies right here and may be written over.
+  std::optional<std::uint32_t> find_dying_operand(ValueId id, std::size_t now) {
+    const Position& at = out_.values[id].defined_at;
+    const Computation& computation = program_[at.instruction.computation];
+    if (computation[at.instruction.instruction].opcode == Opcode::kCopy) return std::nullopt;
+    const auto operands = computation.operands(at.instruction.instruction);
+    for (std::uint32_t k = 0; k < operands.size(); ++k) {
+      const ValueId operand = out_.values.at(at.instruction.computation, operands[k]);
+      if (buffer_of(operand).values.size() > 1 || !ends_[operand]) continue;
+      auto& freed = freed_[now];
+      const auto dying = std::ranges::find(freed, operand);
+      if (dying == freed.end()) continue;
+      // The operand must be read where it is defined, not behind a bitcast or out of a tuple.
+      const Position& source = out_.values[operand].defined_at;
+      if (source.instruction != InstructionId{at.instruction.computation, operands[k].instruction} || operands[k].node != 0) continue;
+      if (source.node != 0) continue;
+      if (!can_share_operand_buffer(program_, at.instruction, k, 0, at.node)) continue;
+      free(operand);
+      freed.erase(dying);
+      return ends_[operand]->first;
+    }
+    return std::nullopt;
+  }
+
+  const Program& program_;
+  MemoryAssignment& out_;
+  std::vector<ValueId> values_;
+  std::vector<std::vector<ValueId>> defined_, freed_;  ///< by position in the schedule
+  std::vector<HeapItem> items_;
+  IdVector<BufferId, std::uint32_t> item_of_;
+  IdVector<ValueId, std::optional<std::pair<std::uint32_t, std::uint32_t>>> ends_;  ///< item, use
+  std::int32_t clock_ = 0;
+};
+
+void Assigner::run_heap(MemorySpace space, const std::vector<BufferId>& buffers) {
+  HeapReplay replay(program_, out_, buffers);
+  const std::vector<HeapItem> items = replay.replay();
+  const HeapResult packed = pack_heap(items);
+  out_.heaps.push_back({space, packed.size, packed.temporal});
+  const AllocationId allocation = out_.allocations.push({.size = packed.size, .space = space, .parameter = {}});
+  residents_.push({});
+  for (const BufferId id : buffers)
+    for (const ValueId member : buffer(id).values) {
+      const auto item = replay.item_of(member);
+      out_.slots[member] = {allocation, item ? packed.offsets[*item] : Bytes(0)};
+    }
+}
+
+/// Temporaries of one memory space become one block: they stand end to end, each start aligned.
+void Assigner::combine_temporaries() {
+  std::vector<AllocationId> order;
+  for (const AllocationId id : ids(out_.allocations)) order.push_back(id);
+  // XLA moves temporaries behind the others with std::partition, whose order decides which of them
+  // stands last and so is not padded.
+  const auto first_temp = std::partition(order.begin(), order.end(), [this](AllocationId id) { return !out_.allocations[id].is_temp(); });
+  IdVector<AllocationId, std::pair<AllocationId, Bytes>> moved(out_.allocations.size());
+  IdVector<AllocationId, Allocation> combined;
+  std::map<MemorySpace, AllocationId> block;
+  for (auto it = order.begin(); it != order.end(); ++it) {
+    const Allocation& allocation = out_.allocations[*it];
+    const auto known = block.find(allocation.space);
+    if (it < first_temp || known == block.end()) {
+      const AllocationId id = combined.push(allocation);
+      if (it >= first_temp) block[allocation.space] = id;
+      moved[*it] = {id, Bytes(0)};
+      continue;
+    }
+    Bytes& size = combined[known->second].size;
+    const std::int64_t alignment = kHeapAlignment.value();
+    const Bytes base((size.value() + alignment - 1) / alignment * alignment);
+    size = base + allocation.size;
+    moved[*it] = {known->second, base};
+  }
+  for (Slot& slot : out_.slots) {
+    if (!slot.allocation) continue;
+    const auto [id, base] = moved[*slot.allocation];
+    slot = {id, slot.offset + base};
+  }
+  out_.allocations = std::move(combined);
+}
+
+}  // namespace
+
+MemoryAssignment assign_memory(const Program& program, const Schedule& schedule) {
+  return Assigner(program, schedule).run();
+}
+
+}  // namespace spillway

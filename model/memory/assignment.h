@@ -1,0 +1,59 @@
+// What XLA's buffer assignment allocates for a program: every allocation, and where each value lies.
+//
+// Parameters, constants, results and the tables of tuples get allocations of their own; a donated
+// parameter, or a result, may house other values while it is not needed. Everything else is packed
+// into one block for each memory space (heap.h), behind which the tuple tables follow.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/base/result.h"
+#include "model/memory/live_range.h"
+
+namespace spillway {
+
+using AllocationId = Id<struct AllocationTag>;
+
+struct Allocation {
+  Bytes size;
+  MemorySpace space = MemorySpace::kDevice;
+  std::optional<std::uint32_t> parameter;  ///< number, for a parameter of the entry
+  ShapeNodeIndex parameter_node = 0;
+  bool aliased = false;  ///< a parameter whose buffer an output may take over
+  bool live_out = false;
+  bool constant = false;
+  bool thread_local_scalar = false;  ///< inside a reduction's function; XLA counts these too
+  bool tuple_table = false;          ///< until it is combined into the temporary block
+
+  /// Temporaries: allocated for the run, and nobody outside sees them.
+  bool is_temp() const { return !parameter && !live_out && !constant && !thread_local_scalar; }
+};
+
+/// Where a value lies.
+struct Slot {
+  std::optional<AllocationId> allocation;  ///< empty for values that no buffer backs
+  Bytes offset;
+};
+
+struct MemoryAssignment {
+  FlatSchedule schedule;
+  ValueTable values;
+  Liveness liveness;
+  IdVector<AllocationId, Allocation> allocations;
+  IdVector<ValueId, Slot> slots;
+  /// Size of the packed heap of each memory space, tuple tables left out.
+  struct Heap {
+    MemorySpace space = MemorySpace::kDevice;
+    Bytes size;
+    bool temporal = false;  ///< which of XLA's two orders won
+  };
+  std::vector<Heap> heaps;
+};
+
+/// Follows XLA's BufferAssigner for GPUs with a sequential schedule. Time grows with the number of
+/// values times the depth of loops.
+MemoryAssignment assign_memory(const Program& program, const Schedule& schedule);
+
+}  // namespace spillway

@@ -1,0 +1,219 @@
+#include "model/memory/live_range.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "model/memory/in_place.h"
+
+namespace spillway {
+namespace {
+
+/// Union-find over value numbers.
+class Sets {
+ public:
+  explicit Sets(std::size_t size) : parent_(size) { std::iota(parent_.begin(), parent_.end(), 0u); }
+  std::uint32_t find(std::uint32_t i) {
+    while (parent_[i] != i) i = parent_[i] = parent_[parent_[i]];
+    return i;
+  }
+  /// Keeps the smaller number as the representative, so that buffers come in order of first value.
+  void join(std::uint32_t a, std::uint32_t b) {
+    a = find(a);
+    b = find(b);
+    if (a > b) std::swap(a, b);
+    parent_[b] = a;
+  }
+
+ private:
+  std::vector<std::uint32_t> parent_;
+};
+
+class LivenessFinder {
+ public:
+  LivenessFinder(const Program& program, const FlatSchedule& flat, const ValueTable& values)
+      : program_(program), flat_(flat), values_(values), sets_(values.values().size()) {}
+
+  Liveness run() {
+    for (const ComputationId id : ids(program_.computations)) {
+      if (!flat_.reaches(id)) continue;
+      for (const InstructionIndex i : program_[id].instructions()) join_aliases({id, i});
+    }
+    join_donated();
+    make_buffers();
+    find_ranges();
+    make_disjoint();
+    return std::move(result_);
+  }
+
+ private:
+  void join_aliases(InstructionId id);
+  void join_donated();
+  void make_buffers();
+  void find_ranges();
+  void extend_to(ValueId value, LogicalTime time) {
+    result_.ranges[value].end = std::max(result_.ranges[value].end, time);
+  }
+  void extend_positions(InstructionId id);
+  void extend_uses(InstructionId id);
+  LogicalTime definition_end(InstructionId id, const FlatSchedule::Span& span) const;
+  void make_disjoint();
+
+  void join(ValueId a, ValueId b) { sets_.join(a.index, b.index); }
+
+  const Program& program_;
+  const FlatSchedule& flat_;
+  const ValueTable& values_;
+  Sets sets_;
+  Liveness result_;
+};
+
+void LivenessFinder::join_aliases(InstructionId id) {
+  const Computation& computation = program_[id.computation];
+  const Instruction& in = computation[id.instruction];
+  const auto operands = computation.operands(id.instruction);
+  if (in.opcode == Opcode::kWhile) {
+    for (ShapeNodeIndex node = 0; node < in.shape.node_count(); ++node) {
+      const ValueId carried = values_.at(id, node);
+      join(carried, values_.at(id.computation, Operand{operands[0].instruction, operands[0].node + node}));
+      for (const ComputationId callee : computation.called(id.instruction))
+        join(carried, values_.at({callee, program_[callee].parameters()[0]}, node));
+      const ComputationId body = computation.called(id.instruction)[1];
+      const Operand root = program_[body].root();
+      join(carried, values_.at(body, Operand{root.instruction, root.node + node}));
+    }
+    return;
+  }
+  if (in.opcode == Opcode::kConditional) {
+    for (const ComputationId branch : computation.called(id.instruction)) {
+      const Operand root = program_[branch].root();
+      for (ShapeNodeIndex node = 0; node < in.shape.node_count(); ++node)
+        join(values_.at(id, node), values_.at(branch, Operand{root.instruction, root.node + node}));
+    }
+    return;
+  }
+  for (const InPlacePair& pair : in_place_pairs(program_, id)) {
+    const Operand operand = operands[pair.operand_number];
+    join(values_.at(id, pair.output), values_.at(id.computation, Operand{operand.instruction, operand.node + pair.operand_node}));
+  }
+}
+
+void LivenessFinder::join_donated() {
+  const Computation& entry = program_.entry_computation();
+  for (const InputOutputAlias& alias : program_.aliases)
+    join(values_.at(program_.entry, Operand{entry.root().instruction, entry.root().node + alias.output}),
+         values_.at({program_.entry, entry.parameters()[alias.parameter]}, alias.parameter_node));
+}
+
+void LivenessFinder::make_buffers() {
+  const std::size_t n = values_.values().size();
+  result_.buffer_of = IdVector<ValueId, BufferId>(n);
+  std::vector<std::optional<BufferId>> of_set(n);
+  for (const ValueId value : ids(values_.values())) {
+    auto& buffer = of_set[sets_.find(value.index)];
+    if (!buffer) buffer = result_.buffers.push({{}, Bytes(0), values_[value].shape.space(), false});
+    Buffer& members = result_.buffers[*buffer];
+    members.values.push_back(value);
+    members.size = std::max(members.size, values_[value].shape.bytes());
+    result_.buffer_of[value] = *buffer;
+  }
+  const Computation& entry = program_.entry_computation();
+  const Operand root = entry.root();
+  const std::uint32_t nodes = entry.shape_of(root).node_count();
+  for (ShapeNodeIndex node = 0; node < nodes; ++node)
+    result_.buffers[result_.buffer_of[values_.at(program_.entry, Operand{root.instruction, root.node + node})]].live_out = true;
+}
+
+void LivenessFinder::find_ranges() {
+  result_.ranges = IdVector<ValueId, LiveRange>(values_.values().size());
+  for (const ValueId value : ids(values_.values())) {
+    const InstructionId id = values_[value].defined_at.instruction;
+    const FlatSchedule::Span& span = flat_.span[id.computation];
+    const bool parameter = program_[id].opcode == Opcode::kParameter;
+    result_.ranges[value] = {parameter ? span.start : flat_.position[id.computation][id.instruction.index],
+                             definition_end(id, span)};
+  }
+  for (const ComputationId id : ids(program_.computations)) {
+    if (!flat_.reaches(id)) continue;
+    for (const InstructionIndex i : program_[id].instructions()) {
+      extend_positions({id, i});
+      extend_uses({id, i});
+    }
+  }
+  const auto parameters = program_.entry_computation().parameters();
+  for (std::uint32_t k = 0; k < parameters.size(); ++k) {
+    const InstructionId id{program_.entry, parameters[k]};
+    for (ShapeNodeIndex node = 0; node < program_[id].shape.node_count(); ++node)
+      if (!parameter_is_aliased(program_, k, node)) extend_to(values_.at(id, node), flat_.end());
+  }
+}
+
+LogicalTime LivenessFinder::definition_end(InstructionId id, const FlatSchedule::Span& span) const {
+  const bool root = program_[id.computation].root().instruction == id.instruction;
+  LogicalTime end = root ? span.end : flat_.position[id.computation][id.instruction.index];
+  // What an async start wraps runs until the done; a done in a later iteration is beyond the end.
+  if (const auto done = flat_.async_done[id.computation]) end = std::max(end, *done);
+  return end;
+}
+
+/// A value lives wherever it appears: in a tuple, behind a bitcast, in a loop's state.
+void LivenessFinder::extend_positions(InstructionId id) {
+  const bool root = program_[id.computation].root().instruction == id.instruction;
+  const LogicalTime time =
+      root ? flat_.span[id.computation].end : flat_.position[id.computation][id.instruction.index];
+  for (ShapeNodeIndex node = 0; node < program_[id].shape.node_count(); ++node) {
+    const ValueId value = values_.at(id, node);
+    if (values_[value].defined_at.instruction == id) continue;
+    extend_to(value, time);
+  }
+}
+
+void LivenessFinder::extend_uses(InstructionId id) {
+  const Computation& computation = program_[id.computation];
+  const Instruction& in = computation[id.instruction];
+  // A call's uses are those inside; a loop's initial state dies when the body starts.
+  if (in.opcode == Opcode::kCall) return;
+  LogicalTime time = flat_.position[id.computation][id.instruction.index];
+  if (in.opcode == Opcode::kWhile) {
+    const ComputationId body = computation.called(id.instruction)[1];
+    time = flat_.position[body][program_[body].parameters()[0].index];
+  }
+  const bool passes_through = in.opcode == Opcode::kTuple || in.opcode == Opcode::kDomain;
+  for (const Operand& operand : computation.operands(id.instruction)) {
+    const std::uint32_t nodes = in.opcode == Opcode::kCopy ? 1 : computation.shape_of(operand).node_count();
+    for (ShapeNodeIndex node = 0; node < nodes && !passes_through; ++node)
+      extend_to(values_.at(id.computation, Operand{operand.instruction, operand.node + node}), time);
+  }
+}
+
+/// Values of one buffer follow one another: each ends where the next begins.
+void LivenessFinder::make_disjoint() {
+  for (const Buffer& buffer : result_.buffers) {
+    if (buffer.values.size() < 2) continue;
+    std::vector<ValueId> sorted = buffer.values;
+    std::ranges::sort(sorted, [this](ValueId a, ValueId b) {
+      const LiveRange& x = result_.ranges[a];
+      const LiveRange& y = result_.ranges[b];
+      return std::tie(x.start, x.end, a.index) < std::tie(y.start, y.end, b.index);
+    });
+    for (std::size_t k = 0; k + 1 < sorted.size(); ++k) {
+      LiveRange& first = result_.ranges[sorted[k]];
+      LiveRange& second = result_.ranges[sorted[k + 1]];
+      second.end = std::max(first.end, second.end);
+      first.end = std::min(first.end, second.start);
+    }
+  }
+}
+
+}  // namespace
+
+Liveness find_liveness(const Program& program, const FlatSchedule& schedule, const ValueTable& values) {
+  return LivenessFinder(program, schedule, values).run();
+}
+
+bool parameter_is_aliased(const Program& program, std::uint32_t parameter, ShapeNodeIndex node) {
+  return std::ranges::any_of(program.aliases, [&](const InputOutputAlias& alias) {
+    return alias.parameter == parameter && alias.parameter_node == node;
+  });
+}
+
+}  // namespace spillway

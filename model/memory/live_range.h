@@ -1,0 +1,43 @@
+// Buffers: sets of values that must share memory; and from when to when each value is live.
+#pragma once
+
+#include <vector>
+
+#include "model/memory/values.h"
+
+namespace spillway {
+
+using BufferId = Id<struct BufferTag>;
+
+/// Values that must lie at one address: what a loop carries, in-place updates, donated parameters.
+struct Buffer {
+  std::vector<ValueId> values;  ///< ascending
+  Bytes size;                   ///< of the largest value
+  MemorySpace space = MemorySpace::kDevice;
+  bool live_out = false;        ///< part of what the program returns
+};
+
+/// Both ends inclusive, as XLA counts: the value exists from its definition up to and with its last
+/// use. Two values may share memory when one ends where the other starts only if the second may be
+/// written over the first (operand_sharing.h).
+///   position   0   1   2   3   4
+///   a          [=======]            a: {0, 2}
+///   b                  [=====]      b: {2, 4}, meets a at 2
+struct LiveRange {
+  LogicalTime start, end;
+};
+
+struct Liveness {
+  IdVector<ValueId, BufferId> buffer_of;
+  IdVector<BufferId, Buffer> buffers;
+  /// Of each value, once those of one buffer have been made disjoint.
+  IdVector<ValueId, LiveRange> ranges;
+};
+
+/// Follows XLA's HloAliasAnalysis and HloLiveRange.
+Liveness find_liveness(const Program& program, const FlatSchedule& schedule, const ValueTable& values);
+
+/// The parameter an entry output may reuse, if the program's alias table holds one.
+bool parameter_is_aliased(const Program& program, std::uint32_t parameter, ShapeNodeIndex node);
+
+}  // namespace spillway

@@ -1,0 +1,16 @@
+"""What the user did wrong, as opposed to a bug of ours."""
+
+WRONG_COMMAND_LINE = 2
+WRONG_INPUT = 3
+
+
+class UserError(Exception):
+    """A mistake that the user can mend. Its text is one complete message.
+
+    `exit_code` is what a script ends with: 2 for the command line, 3 for a file or the machine,
+    the codes that the `spillway` binary uses too.
+    """
+
+    def __init__(self, message: str, exit_code: int = WRONG_COMMAND_LINE):
+        super().__init__(message)
+        self.exit_code = exit_code

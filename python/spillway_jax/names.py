@@ -1,0 +1,106 @@
+"""Which tensors of a step carry a `checkpoint_name`: the `names.json` sidecar of a dump.
+
+XLA never sees the names (`checkpoint_name` lowers to nothing), so a dump alone cannot say which
+buffer is `query_proj`. The traced step can: it still holds each name, with shape and source line.
+
+    traced = jax.jit(step).trace(*abstract_arguments)
+    write_names("names.json", collect_names(traced.jaxpr), devices=8)
+"""
+
+import json
+import math
+import os
+import re
+
+SCHEMA = "spillway.names/1"
+NOTE = "global shapes, before partitioning; layers = product of enclosing scan lengths"
+
+
+def collect_names(jaxpr) -> list[dict]:
+    """Every distinct use of `checkpoint_name` in a jaxpr, in the order of its equations.
+
+    `jaxpr` is a `Jaxpr`, a `ClosedJaxpr` or anything shaped like one. Each entry holds
+      name    what the user called it
+      shape   of the whole tensor over all devices, one layer's worth
+      dtype   as JAX writes it, for example "bfloat16"
+      source  "file.py:12", relative where possible (see `source_line`)
+      path    the loops around it, outermost first: "" outside, "scan", "scan/scan", ...
+      layers  how many times a step makes it: the product of those scans' lengths
+    A step under `jax.grad` holds a name twice, in forward and again where backward recomputes
+    it. Entries that agree in everything are therefore one entry.
+    """
+    found: list[dict] = []
+    _walk(getattr(jaxpr, "jaxpr", jaxpr), (), 1, found)
+    return found
+
+
+def _walk(jaxpr, path: tuple[str, ...], layers: int, found: list[dict]) -> None:
+    for equation in jaxpr.eqns:
+        kind = equation.primitive.name
+        if kind == "name":
+            tensor = equation.outvars[0].aval
+            entry = {
+                "name": equation.params["name"],
+                "shape": list(tensor.shape),
+                "dtype": str(tensor.dtype),
+                "source": source_line(equation),
+                "path": "/".join(path),
+                "layers": layers,
+            }
+            if entry not in found:
+                found.append(entry)
+        inner_path, inner_layers = path, layers
+        if kind in ("scan", "while"):
+            inner_path = (*path, kind)
+            inner_layers = layers * equation.params.get("length", 1)
+        for inner in _inner_jaxprs(equation.params):
+            _walk(inner, inner_path, inner_layers, found)
+
+
+def _inner_jaxprs(params: dict):
+    for value in params.values():
+        for item in value if isinstance(value, (list, tuple)) else (value,):
+            item = getattr(item, "jaxpr", item)
+            if hasattr(item, "eqns"):
+                yield item
+
+
+def source_line(equation) -> str:
+    """"file:line" of the user's code that made the equation, or "" where JAX does not know.
+
+    The file is named as the HLO dump names it: JAX's own
+    `jax_hlo_source_file_canonicalization_regex` is applied, then everything up to
+    `site-packages/` is cut, so that no machine's folders end up in a sidecar.
+    """
+    info = getattr(equation, "source_info", None)
+    if getattr(info, "traceback", None) is None:
+        return ""
+    import jax
+    from jax._src import source_info_util
+
+    frame = source_info_util.user_frame(info.traceback)
+    if frame is None:
+        return ""
+    file = frame.file_name
+    pattern = jax.config.jax_hlo_source_file_canonicalization_regex
+    if pattern:
+        file = re.sub(pattern, "", file)
+    return f"{file.split('site-packages/')[-1]}:{frame.start_line}"
+
+
+def names_document(names: list[dict], devices: int) -> dict:
+    """The sidecar as plain data. `devices` is what one step is partitioned over."""
+    return {"schema": SCHEMA, "note": NOTE, "devices": devices, "names": names}
+
+
+def write_names(path: str | os.PathLike, names: list[dict], devices: int) -> None:
+    """Writes the sidecar that `spillway ... --names` reads."""
+    with open(path, "w", encoding="utf-8") as out:
+        json.dump(names_document(names, devices), out, indent=1)
+        out.write("\n")
+
+
+def bytes_per_device(entry: dict, devices: int) -> int:
+    """Bytes of one layer of a named tensor on one device, if it is split evenly over all."""
+    bits = re.search(r"\d+", entry["dtype"])  # "bfloat16", "int4"; "bool" says none and takes 8
+    return math.prod(entry["shape"]) * int(bits[0] if bits else 8) // 8 // devices

@@ -18,7 +18,7 @@ class Assigner {
     out_.schedule = flatten(program, schedule);
     out_.values = make_values(program, out_.schedule);
     out_.liveness = find_liveness(program, out_.schedule, out_.values);
-    out_.slots.resize(out_.values.values().size());
+    out_.cell_of.resize(out_.values.values().size());
   }
 
   MemoryAssignment run() {
@@ -55,6 +55,7 @@ class Assigner {
   std::vector<AllocationId> reusable_;
   /// Values in each allocation, by start; those of one allocation never overlap.
   IdVector<AllocationId, std::vector<ValueId>> residents_;
+  IdVector<AllocationId, CellId> whole_;  ///< the cell of each allocation that stands alone
   std::map<MemorySpace, std::vector<BufferId>> heap_buffers_;
 };
 
@@ -96,6 +97,7 @@ std::vector<BufferId> Assigner::sorted_buffers() {
 AllocationId Assigner::allocate(BufferId id) {
   const AllocationId allocation =
       out_.allocations.push({.size = buffer(id).size, .space = buffer(id).space, .parameter = {}});
+  whole_.push(out_.cells.push({allocation, Bytes(0), buffer(id).size}));
   residents_.push({});
   place(id, allocation);
   return allocation;
@@ -103,7 +105,7 @@ AllocationId Assigner::allocate(BufferId id) {
 
 void Assigner::place(BufferId id, AllocationId allocation) {
   for (const ValueId member : buffer(id).values) {
-    out_.slots[member] = {allocation, Bytes(0)};
+    out_.cell_of[member] = whole_[allocation];
     auto& residents = residents_[allocation];
     const auto at = std::ranges::upper_bound(residents, range(member).start, {}, [this](ValueId v) { return range(v).start; });
     residents.insert(at, member);
@@ -145,9 +147,9 @@ bool Assigner::assign_to_existing(BufferId id) {
     if (at.node != 0) continue;
     const Computation& computation = program_[at.instruction.computation];
     for (const Operand& operand : computation.operands(at.instruction.instruction)) {
-      const Slot& slot = out_.slots[out_.values.at(at.instruction.computation, operand)];
-      if (!slot.allocation || !fits(*slot.allocation, id)) continue;
-      place(id, *slot.allocation);
+      const auto cell = out_.cell_of[out_.values.at(at.instruction.computation, operand)];
+      if (!cell || !fits(out_.cells[*cell].allocation, id)) continue;
+      place(id, out_.cells[*cell].allocation);
       return true;
     }
   }
@@ -328,12 +330,12 @@ void Assigner::run_heap(MemorySpace space, const std::vector<BufferId>& buffers)
   const HeapResult packed = pack_heap(items);
   out_.heaps.push_back({space, packed.size, packed.temporal});
   const AllocationId allocation = out_.allocations.push({.size = packed.size, .space = space, .parameter = {}});
-  residents_.push({});
+  const std::size_t first_cell = out_.cells.size();
+  for (std::size_t i = 0; i < items.size(); ++i)
+    out_.cells.push({allocation, packed.offsets[i], largest_use(items[i])});
   for (const BufferId id : buffers)
-    for (const ValueId member : buffer(id).values) {
-      const auto item = replay.item_of(member);
-      out_.slots[member] = {allocation, item ? packed.offsets[*item] : Bytes(0)};
-    }
+    for (const ValueId member : buffer(id).values)
+      if (const auto item = replay.item_of(member)) out_.cell_of[member] = CellId(first_cell + *item);
 }
 
 /// Temporaries of one memory space become one block: they stand end to end, each start aligned.
@@ -361,10 +363,9 @@ void Assigner::combine_temporaries() {
     size = base + allocation.size;
     moved[*it] = {known->second, base};
   }
-  for (Slot& slot : out_.slots) {
-    if (!slot.allocation) continue;
-    const auto [id, base] = moved[*slot.allocation];
-    slot = {id, slot.offset + base};
+  for (Cell& cell : out_.cells) {
+    const auto [id, base] = moved[cell.allocation];
+    cell = {id, cell.offset + base, cell.size};
   }
   out_.allocations = std::move(combined);
 }

@@ -31,10 +31,14 @@ struct Allocation {
   bool is_temp() const { return !parameter && !live_out && !constant && !thread_local_scalar; }
 };
 
-/// Where a value lies.
-struct Slot {
-  std::optional<AllocationId> allocation;  ///< empty for values that no buffer backs
+using CellId = Id<struct CellTag>;
+
+/// A piece of an allocation that holds one thing at a time: a place in the heap, or the whole of an
+/// allocation that stands alone. Values that live in one cell never overlap in time.
+struct Cell {
+  AllocationId allocation;
   Bytes offset;
+  Bytes size;
 };
 
 struct MemoryAssignment {
@@ -42,7 +46,9 @@ struct MemoryAssignment {
   ValueTable values;
   Liveness liveness;
   IdVector<AllocationId, Allocation> allocations;
-  IdVector<ValueId, Slot> slots;
+  IdVector<CellId, Cell> cells;
+  /// Where each value lies; empty for values of no size.
+  IdVector<ValueId, std::optional<CellId>> cell_of;
   /// Size of the packed heap of each memory space, tuple tables left out.
   struct Heap {
     MemorySpace space = MemorySpace::kDevice;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 
 namespace spillway {
 namespace {
@@ -14,12 +13,6 @@ struct Chunk {
 std::int64_t align(std::int64_t offset) {
   const std::int64_t a = kHeapAlignment.value();
   return (offset + a - 1) / a * a;
-}
-
-std::int64_t largest(const HeapItem& item) {
-  std::int64_t size = 0;
-  for (const HeapItem::Use& use : item.uses) size = std::max(size, use.size.value());
-  return size;
 }
 
 /// Chunks by the times they are in use. A segment tree over time: a placed chunk is stored at the
@@ -111,7 +104,7 @@ HeapResult pack(const std::vector<HeapItem>& items, const std::vector<std::uint3
   std::vector<Chunk> used;
   for (const std::uint32_t i : order) {
     const HeapItem& item = items[i];
-    const std::int64_t size = largest(item);
+    const std::int64_t size = largest_use(item).value();
     used.clear();
     for (const HeapItem::Use& use : item.uses) index.collect(use.start, use.end, used);
     const std::int64_t offset = best_fit(used, size, item.uses[0].size.value());
@@ -132,6 +125,12 @@ struct SortKey {
 };
 
 }  // namespace
+
+Bytes largest_use(const HeapItem& item) {
+  Bytes size(0);
+  for (const HeapItem::Use& use : item.uses) size = std::max(size, use.size);
+  return size;
+}
 
 HeapResult pack_heap(const std::vector<HeapItem>& items) {
   std::vector<SortKey> spatial;

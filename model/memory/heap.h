@@ -20,6 +20,9 @@ struct HeapItem {
   std::uint32_t tie_break = 0;  ///< smaller first among equals
 };
 
+/// Size of the place an item needs.
+Bytes largest_use(const HeapItem& item);
+
 struct HeapResult {
   Bytes size;
   std::vector<Bytes> offsets;  ///< of each item

@@ -1,0 +1,221 @@
+#include "model/memory/memory_report.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include "model/program/call_graph.h"
+#include "model/program/host_transfer.h"
+
+namespace spillway {
+namespace {
+
+/// When each cell holds something: disjoint ranges by start, half-open here.
+struct Occupancy {
+  struct Stretch {
+    std::int32_t start = 0, end = 0;
+    CellId cell;
+    ValueId value;  ///< the first that lies there
+  };
+  std::vector<Stretch> stretches;
+};
+
+/// Joins what follows one another in a cell; values that meet share the moment they meet at.
+Occupancy find_occupancy(const MemoryAssignment& memory) {
+  IdVector<CellId, std::vector<ValueId>> residents(memory.cells.size());
+  for (const ValueId value : ids(memory.values.values()))
+    if (const auto cell = memory.cell_of[value]) residents[*cell].push_back(value);
+  Occupancy occupancy;
+  for (const CellId cell : ids(memory.cells)) {
+    auto& values = residents[cell];
+    const auto start_of = [&memory](ValueId v) { return memory.liveness.ranges[v].start; };
+    std::ranges::stable_sort(values, {}, start_of);
+    std::optional<Occupancy::Stretch> open;
+    for (const ValueId value : values) {
+      const LiveRange& range = memory.liveness.ranges[value];
+      const std::int32_t end = range.end.value() + 1;
+      if (open && range.start.value() <= open->end) {
+        open->end = std::max(open->end, end);
+        continue;
+      }
+      if (open) occupancy.stretches.push_back(*open);
+      open = Occupancy::Stretch{range.start.value(), end, cell, value};
+    }
+    if (open) occupancy.stretches.push_back(*open);
+  }
+  return occupancy;
+}
+
+bool on_device(const MemoryAssignment& memory, CellId cell) {
+  return !is_host(memory.allocations[memory.cells[cell].allocation].space);
+}
+
+std::vector<CurvePoint> make_curve(const MemoryAssignment& memory, const Occupancy& occupancy) {
+  std::map<std::int32_t, std::int64_t> changes;
+  for (const auto& stretch : occupancy.stretches) {
+    if (!on_device(memory, stretch.cell)) continue;
+    const std::int64_t size = memory.cells[stretch.cell].size.value();
+    changes[stretch.start] += size;
+    changes[stretch.end] -= size;
+  }
+  std::vector<CurvePoint> curve;
+  std::int64_t live = 0;
+  for (const auto& [position, change] : changes) {
+    if (change == 0) continue;
+    live += change;
+    curve.push_back({LogicalTime(position), Bytes(live)});
+  }
+  return curve;
+}
+
+BufferClass class_of(const Allocation& allocation) {
+  if (allocation.parameter) return BufferClass::kParameter;
+  if (allocation.constant) return BufferClass::kConstant;
+  return allocation.live_out ? BufferClass::kOutput : BufferClass::kTemporary;
+}
+
+LiveBuffer describe(const Program& program, const MemoryAssignment& memory, CellId cell, ValueId value) {
+  const Position& at = memory.values[value].defined_at;
+  const Instruction& in = program[at.instruction];
+  LiveBuffer buffer;
+  buffer.name = std::string(in.name);
+  if (in.shape.is_tuple()) buffer.name += path_to_string(in.shape, at.node);
+  buffer.shape = to_string(memory.values[value].shape);
+  buffer.op_name = std::string(metadata_field(program[at.instruction.computation], at.instruction.instruction, "op_name"));
+  buffer.bytes = memory.cells[cell].size;
+  buffer.kind = class_of(memory.allocations[memory.cells[cell].allocation]);
+  buffer.layer = layer_of(buffer.op_name);
+  return buffer;
+}
+
+/// The value that lies in `cell` at `position`; the later one where two meet.
+std::optional<ValueId> resident_at(const MemoryAssignment& memory, const std::vector<ValueId>& values, LogicalTime position) {
+  std::optional<ValueId> found;
+  for (const ValueId value : values) {
+    const LiveRange& range = memory.liveness.ranges[value];
+    if (range.start <= position && position <= range.end) found = value;
+  }
+  return found;
+}
+
+std::vector<LiveBuffer> describe_peak(const Program& program, const MemoryAssignment& memory, LogicalTime peak) {
+  IdVector<CellId, std::vector<ValueId>> residents(memory.cells.size());
+  for (const ValueId value : ids(memory.values.values()))
+    if (const auto cell = memory.cell_of[value]) residents[*cell].push_back(value);
+  std::vector<LiveBuffer> live;
+  for (const CellId cell : ids(memory.cells)) {
+    if (!on_device(memory, cell)) continue;
+    if (const auto value = resident_at(memory, residents[cell], peak))
+      live.push_back(describe(program, memory, cell, *value));
+  }
+  std::ranges::stable_sort(live, std::ranges::greater{}, &LiveBuffer::bytes);
+  return live;
+}
+
+/// The largest sum of heap cells of one memory space that are live together.
+Bytes packed_perfectly(const MemoryAssignment& memory, const Occupancy& occupancy, MemorySpace space) {
+  std::map<std::int32_t, std::int64_t> changes;
+  for (const auto& stretch : occupancy.stretches) {
+    const Cell& cell = memory.cells[stretch.cell];
+    const Allocation& allocation = memory.allocations[cell.allocation];
+    const bool table = memory.values[stretch.value].shape.is_tuple();
+    if (!allocation.is_temp() || table || allocation.space != space) continue;
+    changes[stretch.start] += cell.size.value();
+    changes[stretch.end] -= cell.size.value();
+  }
+  std::int64_t live = 0;
+  std::int64_t most = 0;
+  for (const auto& [position, change] : changes) most = std::max(most, live += change);
+  return Bytes(most);
+}
+
+}  // namespace
+
+std::string_view name_of(BufferClass kind) {
+  switch (kind) {
+    case BufferClass::kParameter:
+      return "parameter";
+    case BufferClass::kOutput:
+      return "output";
+    case BufferClass::kConstant:
+      return "constant";
+    case BufferClass::kTemporary:
+      return "temporary";
+  }
+  return "";
+}
+
+std::optional<std::int64_t> layer_of(std::string_view op_name) {
+  for (const std::string_view key : {"layers_", "layer_"}) {
+    const std::size_t at = op_name.find(key);
+    if (at == std::string_view::npos) continue;
+    const char* const digits = op_name.data() + at + key.size();
+    std::int64_t layer = 0;
+    const auto [end, error] = std::from_chars(digits, op_name.data() + op_name.size(), layer);
+    if (error == std::errc() && end != digits) return layer;
+  }
+  return std::nullopt;
+}
+
+MemoryTotals sum_totals(const MemoryAssignment& memory) {
+  MemoryTotals totals;
+  for (const Allocation& allocation : memory.allocations) {
+    const bool host = is_host(allocation.space);
+    const Bytes size = allocation.size;
+    if (!host) {
+      totals.total_device += size;
+      totals.largest_allocation = std::max(totals.largest_allocation, size);
+    }
+    if (allocation.parameter) (host ? totals.host_argument : totals.argument) += size;
+    if (allocation.parameter && allocation.aliased) (host ? totals.host_alias : totals.alias) += size;
+    if (allocation.live_out) (host ? totals.host_output : totals.output) += size;
+    if (allocation.is_temp()) (host ? totals.host_temp : totals.temp) += size;
+  }
+  const Occupancy occupancy = find_occupancy(memory);
+  totals.no_fragmentation = totals.total_device;
+  for (const MemoryAssignment::Heap& heap : memory.heaps)
+    if (!is_host(heap.space)) totals.no_fragmentation -= heap.size - packed_perfectly(memory, occupancy, heap.space);
+  return totals;
+}
+
+HostTraffic sum_traffic(const Program& program) {
+  const Multiplicity times = multiplicity(program);
+  HostTraffic traffic;
+  // Bodies of fusions and of async starts are counted where they are called.
+  const auto sites = callers(program);
+  for (const ComputationId id : ids(program.computations)) {
+    if (times.runs[id] == 0) continue;
+    const bool is_inner = std::ranges::any_of(sites[id], [&program](InstructionId site) {
+      const Opcode opcode = program[site].opcode;
+      return opcode != Opcode::kWhile && opcode != Opcode::kCall && opcode != Opcode::kConditional;
+    });
+    if (is_inner) continue;
+    for (const InstructionIndex i : program[id].instructions()) {
+      const auto transfer = host_transfer(program, {id, i});
+      if (!transfer) continue;
+      const bool out = transfer->direction == TransferDirection::kDeviceToHost;
+      (out ? traffic.device_to_host : traffic.host_to_device) += transfer->bytes * times.runs[id];
+      (out ? traffic.offloads : traffic.reloads) += times.runs[id];
+    }
+  }
+  return traffic;
+}
+
+MemoryReport make_memory_report(const Program& program, const MemoryAssignment& memory) {
+  MemoryReport report;
+  report.totals = sum_totals(memory);
+  report.traffic = sum_traffic(program);
+  report.curve = make_curve(memory, find_occupancy(memory));
+  for (const CurvePoint& point : report.curve) {
+    if (point.bytes <= report.live_peak) continue;
+    report.live_peak = point.bytes;
+    report.live_peak_at = point.position;
+  }
+  const auto position = static_cast<std::size_t>(report.live_peak_at.value());
+  if (position < memory.schedule.order.size())
+    report.live_peak_instruction = std::string(program[memory.schedule.order[position]].name);
+  report.live_at_peak = describe_peak(program, memory, report.live_peak_at);
+  return report;
+}
+
+}  // namespace spillway

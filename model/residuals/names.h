@@ -1,0 +1,34 @@
+// The names sidecar: what JAX's checkpoint_name called, which HLO does not carry. Written by
+// python/spillway_jax (schema spillway.names/1).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/base/result.h"
+#include "model/program/shape.h"
+
+namespace spillway {
+
+struct CheckpointName {
+  std::string name;
+  std::vector<std::int64_t> shape;  ///< global, before partitioning
+  ElementType type = ElementType::kOpaque;
+  std::string source;       ///< "maxtext/models/llama2.py:164"
+  std::int64_t layers = 1;  ///< product of the scans around it
+};
+
+struct NameList {
+  std::vector<CheckpointName> names;  ///< in the order of the program
+  std::int64_t devices = 1;
+};
+
+/// Reads a sidecar. Errors carry the path, and line and column where the JSON is damaged.
+Result<NameList> read_names(const std::string& path);
+
+/// Whether a slice on one device can be a shard of a name: same type, each dimension a whole share,
+/// and no more shares than devices.
+bool may_be_shard(const CheckpointName& name, Shape slice, std::int64_t layers, std::int64_t devices);
+
+}  // namespace spillway

@@ -1,0 +1,229 @@
+#include "model/hardware/read_profile.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "model/hardware/profile_fields.h"
+#include "model/hardware/strict_map.h"
+#include "model/hardware/units_text.h"
+#include "model/hardware/yaml_document.h"
+
+namespace spillway {
+namespace {
+
+/// A copy start-up or a gap may be nothing; no rate, size or count may.
+template <typename Q>
+constexpr bool kMayBeZero = std::is_same_v<Q, Seconds>;
+
+/// Reads every field that visit_profile names.
+class ProfileReader {
+ public:
+  ProfileReader(const YamlDocument& document, YamlProblems& problems) : problems_(problems) {
+    open_.emplace_back(document.root, TextPosition{}, "", problems);
+    read_schema();
+  }
+
+  template <typename VisitInside>
+  void section(std::string_view key, VisitInside visit_inside) {
+    const auto value = map().require(key, fmt::format("'{}:' with its fields indented below", key));
+    if (!value) return;
+    open_.emplace_back(*value->node, value->key_at, std::string(key), problems_);
+    visit_inside();
+    map().finish();
+    open_.pop_back();
+  }
+
+  void field(std::string_view key, std::string& out) {
+    if (const auto value = map().require_scalar(key, fmt::format("{}: \"NVIDIA GB200\"", key)))
+      out = value->node->scalar;
+  }
+
+  void field(std::string_view key, LinkKind& out) { choice(map(), key, kLinkKinds, out); }
+  void field(std::string_view key, FabricKind& out) { choice(map(), key, kFabricKinds, out); }
+
+  template <typename Q>
+  void field(std::string_view key, Figure<Q>& out) {
+    if (const auto value = map().require(key, example<Q>(key))) read_figure(key, *value, out);
+  }
+
+  template <typename Q>
+  void field(std::string_view key, std::optional<Figure<Q>>& out) {
+    if (const auto value = map().find(key)) read_figure(key, *value, out.emplace());
+  }
+
+  template <typename Q>
+  void table(std::string_view key, FigureTable<Q>& out, std::span<const std::string_view> types) {
+    const auto value =
+        map().require(key, fmt::format("{}: {{{}}}", key, example<Q>(types.front())));
+    if (!value) return;
+    open_.emplace_back(*value->node, value->key_at, std::string(key), problems_);
+    for (const std::string_view type : types) {
+      const bool required = type == types.front();
+      const auto figure = required ? map().require(type, example<Q>(type)) : map().find(type);
+      if (figure) read_figure(type, *figure, out[std::string(type)]);
+    }
+    map().finish();
+    open_.pop_back();
+  }
+
+  void field(std::string_view key, CollectiveCosts& out) {
+    const auto value = map().require(key, "'all_gather:' with origin, source and fits");
+    if (!value) return;
+    StrictMap costs(*value->node, value->key_at, std::string(key), problems_);
+    read_origin(costs, out.origin);
+    if (const auto fits = costs.require("fits", fit_example())) read_fits(*fits, out.fits);
+    costs.finish();
+  }
+
+  /// No sustained rate may exceed what the wires carry.
+  void check_caps(const HardwareProfile& profile) {
+    const auto check_cap = [&](std::string_view name, const Figure<BytesPerSecond>& rate,
+                               std::string_view cap_name, const Figure<BytesPerSecond>& cap) {
+      const auto at = places_.find(&rate);
+      if (at == places_.end() || !places_.contains(&cap) || rate.value <= cap.value) return;
+      problems_.add(at->second,
+                    fmt::format("'{}' exceeds '{}', {}", name, cap_name, to_units_text(cap.value)),
+                    "a sustained rate is below what the wires carry");
+    };
+    const HostLink& link = profile.link;
+    check_cap("host_to_device", link.host_to_device, "cap_per_direction", link.cap_per_direction);
+    check_cap("device_to_host", link.device_to_host, "cap_per_direction", link.cap_per_direction);
+    const ScaleOut& network = profile.scale_out;
+    check_cap("nic_bandwidth", network.nic_bandwidth, "nic_cap", network.nic_cap);
+  }
+
+  void finish() { map().finish(); }
+
+ private:
+  StrictMap& map() { return open_.back(); }
+
+  void read_schema() {
+    const auto value = map().require_scalar("schema", fmt::format("schema: {}", kProfileSchema));
+    if (value && value->node->scalar != kProfileSchema)
+      problems_.add(value->node->at,
+                    fmt::format("the schema '{}' is not known", value->node->scalar),
+                    fmt::format("this version reads {}", kProfileSchema));
+  }
+
+  template <typename Choice, std::size_t kSize>
+  void choice(StrictMap& from, std::string_view key, const Choice (&all)[kSize], Choice& out) {
+    std::vector<std::string_view> names;
+    for (const Choice candidate : all) names.push_back(name_of(candidate));
+    const auto value = from.require_scalar(key, fmt::format("{}: {}", key, names.front()));
+    if (!value) return;
+    const auto found = std::ranges::find(names, value->node->scalar);
+    if (found != names.end())
+      out = all[static_cast<std::size_t>(found - names.begin())];
+    else
+      problems_.add(value->node->at,
+                    fmt::format("{} is '{}'", from.describe(key), value->node->scalar),
+                    fmt::format("one of {}", fmt::join(names, ", ")));
+  }
+
+  template <typename Q>
+  static std::string example(std::string_view key) {
+    return fmt::format("{}: {{value: \"{}\", origin: measured, source: \"who measured it, how\"}}",
+                       key, example_of<Q>());
+  }
+
+  static std::string fit_example() {
+    return "fits: [{gpus: 8, latency: \"20 us\", bus_bandwidth: \"319 GB/s\"}]";
+  }
+
+  template <typename Q>
+  void read_figure(std::string_view key, const StrictMap::Value& value, Figure<Q>& out) {
+    if (value.node->kind != YamlNode::Kind::kMapping) {
+      problems_.add(value.node->at,
+                    fmt::format("{} needs a value and its origin", map().describe(key)),
+                    fmt::format("for example {}", example<Q>(key)));
+      return;
+    }
+    StrictMap figure(*value.node, value.key_at, std::string(key), problems_);
+    read_quantity(figure, "value", key, out.value);
+    read_origin(figure, out.origin);
+    figure.finish();
+    if (const auto number = figure.find("value")) places_.emplace(&out, number->node->at);
+  }
+
+  /// A scalar with its unit. `name` is what the message calls it.
+  template <typename Q>
+  void read_quantity(StrictMap& from, std::string_view key, std::string_view name, Q& out) {
+    const auto value = from.require_scalar(key, fmt::format("{}: \"{}\"", key, example_of<Q>()));
+    if (!value) return;
+    const Result<Q> parsed = parse_units<Q>(value->node->scalar);
+    if (!parsed) {
+      problems_.add(value->node->at, fmt::format("'{}' {}", name, parsed.error().text),
+                    parsed.error().advice);
+    } else if (*parsed < Q(0)) {
+      problems_.add(value->node->at, fmt::format("'{}' is negative", name),
+                    fmt::format("for example \"{}\"", example_of<Q>()));
+    } else if (*parsed == Q(0) && !kMayBeZero<Q>) {
+      problems_.add(value->node->at, fmt::format("'{}' is zero", name),
+                    fmt::format("for example \"{}\"", example_of<Q>()));
+    } else {
+      out = *parsed;
+    }
+  }
+
+  void read_origin(StrictMap& from, Origin& out) {
+    choice(from, "origin", kOriginKinds, out.kind);
+    if (const auto source = from.require_scalar("source", "source: \"who measured it, how\""))
+      out.source = source->node->scalar;
+  }
+
+  void read_fits(const StrictMap::Value& value, std::vector<CollectiveFit>& out) {
+    if (value.node->kind != YamlNode::Kind::kSequence || value.node->items.empty()) {
+      problems_.add(value.key_at, "'fits' must be a list with at least one group size",
+                    fmt::format("for example {}", fit_example()));
+      return;
+    }
+    for (const YamlNode& item : value.node->items) {
+      StrictMap row(item, item.at, "fits", problems_);
+      CollectiveFit& fit = out.emplace_back();
+      read_quantity(row, "gpus", "gpus", fit.gpus);
+      read_quantity(row, "latency", "latency", fit.latency);
+      read_quantity(row, "bus_bandwidth", "bus_bandwidth", fit.bus_bandwidth);
+      row.finish();
+      if (out.size() > 1 && fit.gpus <= out[out.size() - 2].gpus && fit.gpus > Count(0))
+        problems_.add(item.at, "the group sizes of 'fits' must ascend", "sort the rows by 'gpus'");
+    }
+  }
+
+  YamlProblems& problems_;
+  std::vector<StrictMap> open_;
+  std::map<const void*, TextPosition> places_;  // of the values of figures
+};
+
+Result<HardwareProfile> to_profile(const YamlDocument& document) {
+  YamlProblems problems(document);
+  ProfileReader reader(document, problems);
+  HardwareProfile profile;
+  visit_profile(profile, reader);
+  reader.finish();
+  reader.check_caps(profile);
+  if (std::optional<Error> error = problems.first()) return *std::move(error);
+  return profile;
+}
+
+}  // namespace
+
+Result<HardwareProfile> parse_profile(std::string text, std::string path) {
+  const Result<YamlDocument> document = parse_yaml(std::move(text), std::move(path));
+  if (!document) return document.error();
+  return to_profile(*document);
+}
+
+Result<HardwareProfile> read_profile(const std::string& path) {
+  const Result<YamlDocument> document = read_yaml(path);
+  if (!document) return document.error();
+  return to_profile(*document);
+}
+
+}  // namespace spillway

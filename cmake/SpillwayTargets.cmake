@@ -5,7 +5,7 @@ function(spillway_compile_options target)
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-    target_compile_options(${target} PRIVATE -Wno-restrict)  # false alarms on std::string in GCC 12
+    target_compile_options(${target} PRIVATE -Wno-restrict -Wno-maybe-uninitialized)  # false alarms of GCC 12
   endif()
   if(SPILLWAY_WARNINGS_AS_ERRORS)
     target_compile_options(${target} PRIVATE -Werror)

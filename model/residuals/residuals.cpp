@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "model/program/slice_access.h"
 #include "model/residuals/match_names.h"
@@ -63,6 +64,7 @@ class ResidualFinder {
   const MemoryAssignment& memory_;
   IdVector<ValueId, std::vector<LogicalTime>> uses_;  ///< positions that read a value, ascending
   std::map<BufferId, std::vector<Touch>> touches_;
+  std::set<BufferId> touched_outside_;
   /// Stacks that are copied or transposed between the loops, to what they become.
   std::map<BufferId, BufferId> copied_to_;
   std::vector<Residual> found_;
@@ -96,12 +98,15 @@ void ResidualFinder::collect_touches() {
     const auto operands = computation.operands(id.instruction);
     if (operands.empty()) continue;
     const auto loop = loop_around(id.computation);
-    if (!loop) continue;
     for (std::uint32_t k = 0; k < operands.size(); ++k) {
       if (!computation.shape_of(operands[k]).is_array()) continue;
       const SliceAccess access = slice_access(program_, id, k);
       if (access.kind == AccessKind::kWhole) continue;
-      touches_[buffer_of(memory_.values.at(id.computation, operands[k]))].push_back({id, k, *loop, access});
+      const BufferId buffer = buffer_of(memory_.values.at(id.computation, operands[k]));
+      if (loop)
+        touches_[buffer].push_back({id, k, *loop, access});
+      else
+        touched_outside_.insert(buffer);
     }
   }
 }
@@ -138,6 +143,7 @@ void ResidualFinder::add_residual(BufferId buffer, const std::vector<Touch>& tou
   if (reads.empty()) return;
   Residual residual;
   residual.copied_between_loops = copied;
+  residual.peeled = touched_outside_.contains(buffer);
   residual.stack = buffer;
   residual.forward_loop = write->loop;
   residual.backward_loop = reads.front().loop;

@@ -44,6 +44,9 @@ struct Residual {
   /// XLA copies or transposes the whole stack between the loops, so that what is read is a second
   /// array; such a residual is reported but not moved.
   bool copied_between_loops = false;
+  /// Slices are also read or written outside the loops: XLA has peeled an iteration off, to pipeline
+  /// the copies.
+  bool peeled = false;
 
   // Positions in the flattened schedule, of one iteration each.
   LogicalTime defined_at, last_forward_use, first_backward_use, last_use;

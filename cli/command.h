@@ -1,0 +1,50 @@
+// A command of the program: a row in the table of main.cpp and a file of its own. CLI11 is used in
+// this folder only.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "model/base/result.h"
+#include "model/hardware/find_profile.h"
+
+namespace CLI {
+class App;
+}
+
+namespace spillway {
+
+/// Exit codes of the program; an internal error exits with 70 (model/base/check.h).
+enum ExitCode : int {
+  kDone = 0,
+  kAnswerIsNo = 1,  ///< nothing fits, a check failed
+  kWrongUsage = 2,
+  kWrongInput = 3,
+};
+
+/// What a command needs to know about its surroundings.
+struct Surroundings {
+  ProfileSearchPath profiles;
+};
+
+/// Runs a command whose options have been parsed; returns the exit code.
+using Runner = std::function<int()>;
+
+struct Command {
+  const char* name;
+  const char* summary;
+  /// Adds the command's options to its subcommand. The runner refers to both arguments.
+  Runner (*add)(CLI::App& subcommand, const Surroundings& surroundings);
+};
+
+Runner add_hw(CLI::App& subcommand, const Surroundings& surroundings);
+Runner add_inspect(CLI::App& subcommand, const Surroundings& surroundings);
+Runner add_plan(CLI::App& subcommand, const Surroundings& surroundings);
+Runner add_simulate(CLI::App& subcommand, const Surroundings& surroundings);
+
+/// Prints an error to stderr and returns its exit code.
+int report(const Error& error);
+/// Prints the answer to stdout, whole or not at all.
+int answer(const std::string& text, int exit_code = kDone);
+
+}  // namespace spillway

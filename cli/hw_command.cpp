@@ -1,0 +1,337 @@
+#include "cli/hw_command.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include "model/base/format.h"
+#include "model/base/result.h"
+#include "model/hardware/profile_fields.h"
+
+namespace spillway {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kSchema = "spillway.hw/1";
+
+std::string readable(Bytes bytes) { return format_bytes(bytes); }
+std::string readable(Count count) { return format_count(count.value()); }
+template <typename Q>
+std::string readable(Q value) {
+  return to_units_text(value);
+}
+
+/// Lines of cells under one another; the last column is as long as it is.
+class Table {
+ public:
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+
+  std::string text() const {
+    std::vector<std::size_t> widths;
+    for (const auto& row : rows_)
+      for (std::size_t i = 0; i + 1 < row.size(); ++i) {
+        if (widths.size() <= i) widths.resize(i + 1);
+        widths[i] = std::max(widths[i], row[i].size());
+      }
+    std::string result;
+    for (const auto& row : rows_) {
+      std::string line;
+      for (std::size_t i = 0; i < row.size(); ++i)
+        line += i + 1 < row.size() ? fmt::format("{:<{}}  ", row[i], widths[i]) : row[i];
+      line.erase(line.find_last_not_of(' ') + 1);
+      result += line + "\n";
+    }
+    return result;
+  }
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+struct OriginCounts {
+  std::array<int, std::size(kOriginKinds)> of{};
+
+  void add(const Origin& origin) { ++of[static_cast<std::size_t>(origin.kind)]; }
+  std::string text() const {
+    std::string parts;
+    int total = 0;
+    for (const OriginKind kind : kOriginKinds) {
+      const int n = of[static_cast<std::size_t>(kind)];
+      parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", n, name_of(kind));
+      total += n;
+    }
+    return fmt::format("{} figures: {}", total, parts);
+  }
+};
+
+/// Fills the table of `hw show`.
+struct TextVisitor {
+  Table rows;
+  OriginCounts counts;
+  std::string indent;
+
+  template <typename VisitInside>
+  void section(std::string_view key, VisitInside visit_inside) {
+    if (indent.empty()) rows.add({""});
+    rows.add({indent + std::string(key)});
+    indent += "  ";
+    visit_inside();
+    indent.resize(indent.size() - 2);
+  }
+
+  void field(std::string_view key, const std::string& value) {
+    if (!indent.empty()) rows.add({indent + std::string(key), value, "", ""});
+  }
+  void field(std::string_view key, LinkKind kind) { field(key, std::string(name_of(kind))); }
+  void field(std::string_view key, FabricKind kind) { field(key, std::string(name_of(kind))); }
+  template <typename Q>
+  void field(std::string_view key, const Figure<Q>& figure) {
+    add(key, readable(figure.value), figure.origin);
+  }
+  template <typename Q>
+  void field(std::string_view key, const std::optional<Figure<Q>>& figure) {
+    if (figure) field(key, *figure);
+  }
+  void field(std::string_view key, const CollectiveCosts& costs) {
+    add(key, "", costs.origin);
+    for (const CollectiveFit& fit : costs.fits)
+      rows.add(
+          {fmt::format("{}  {} GPUs", indent, fit.gpus.value()),
+           fmt::format("{} + bus bytes / {}", readable(fit.latency), readable(fit.bus_bandwidth)),
+           "", ""});
+  }
+  template <typename Q>
+  void table(std::string_view key, const FigureTable<Q>& figures,
+             std::span<const std::string_view> types) {
+    for (const std::string_view type : types)
+      if (const auto found = figures.find(type); found != figures.end())
+        field(fmt::format("{}.{}", key, type), found->second);
+  }
+
+ private:
+  void add(std::string_view key, std::string value, const Origin& origin) {
+    counts.add(origin);
+    rows.add({indent + std::string(key), std::move(value), std::string(name_of(origin.kind)),
+              origin.source});
+  }
+};
+
+/// What a number is called once it has left the type system: "hbm_capacity" + "_bytes".
+template <typename Q>
+constexpr std::string_view kSuffix = "";
+template <>
+constexpr std::string_view kSuffix<Bytes> = "_bytes";
+template <>
+constexpr std::string_view kSuffix<BytesPerSecond> = "_bytes_per_second";
+template <>
+constexpr std::string_view kSuffix<FlopsPerSecond> = "_flops_per_second";
+template <>
+constexpr std::string_view kSuffix<Seconds> = "_seconds";
+template <>
+constexpr std::string_view kSuffix<Hertz> = "_hertz";
+template <>
+constexpr std::string_view kSuffix<Factor> = "_factor";
+
+Json to_json(const Origin& origin) {
+  return {{"origin", name_of(origin.kind)}, {"source", origin.source}};
+}
+template <typename Q>
+Json to_json(const Figure<Q>& figure) {
+  return {{"value", figure.value.value()},
+          {"origin", name_of(figure.origin.kind)},
+          {"source", figure.origin.source}};
+}
+
+/// Builds the object of `hw show --json`; `open` is the object we are in.
+struct JsonVisitor {
+  Json root = Json::object();
+  Json* open = &root;
+
+  template <typename VisitInside>
+  void section(std::string_view key, VisitInside visit_inside) {
+    Json inside = Json::object();
+    Json* const outside = std::exchange(open, &inside);
+    visit_inside();
+    open = outside;
+    (*open)[std::string(key)] = std::move(inside);
+  }
+
+  void field(std::string_view key, const std::string& value) { (*open)[std::string(key)] = value; }
+  void field(std::string_view key, LinkKind kind) { (*open)[std::string(key)] = name_of(kind); }
+  void field(std::string_view key, FabricKind kind) { (*open)[std::string(key)] = name_of(kind); }
+  template <typename Q>
+  void field(std::string_view key, const Figure<Q>& figure) {
+    (*open)[fmt::format("{}{}", key, kSuffix<Q>)] = to_json(figure);
+  }
+  template <typename Q>
+  void field(std::string_view key, const std::optional<Figure<Q>>& figure) {
+    if (figure) field(key, *figure);
+  }
+  void field(std::string_view key, const CollectiveCosts& costs) {
+    Json& json = (*open)[std::string(key)] = to_json(costs.origin);
+    for (const CollectiveFit& fit : costs.fits)
+      json["fits"].push_back({{"gpus", fit.gpus.value()},
+                              {"latency_seconds", fit.latency.value()},
+                              {"bus_bandwidth_bytes_per_second", fit.bus_bandwidth.value()}});
+  }
+  template <typename Q>
+  void table(std::string_view key, const FigureTable<Q>& figures,
+             std::span<const std::string_view> types) {
+    Json& json = (*open)[fmt::format("{}{}", key, kSuffix<Q>)] = Json::object();
+    for (const std::string_view type : types)
+      if (const auto found = figures.find(type); found != figures.end())
+        json[std::string(type)] = to_json(found->second);
+  }
+};
+
+HwResult failed(const Error& error) {
+  return {error.kind == ErrorKind::kUsage ? 2 : 3, "", to_text(error) + "\n"};
+}
+
+std::string_view name_of(Finding::Severity severity) {
+  return severity == Finding::Severity::kError ? "error" : "warning";
+}
+
+bool has_error(const std::vector<Finding>& findings) {
+  return std::ranges::any_of(
+      findings, [](const Finding& f) { return f.severity == Finding::Severity::kError; });
+}
+
+std::string dump(const Json& json) { return json.dump(2) + "\n"; }
+
+}  // namespace
+
+ProfileSearchPath hw_search_path(const char* environment, const std::string& executable) {
+  ProfileSearchPath search;
+  std::string_view rest = environment == nullptr ? "" : environment;
+  while (!rest.empty()) {
+    const std::size_t colon = std::min(rest.find(':'), rest.size());
+    if (colon > 0) search.folders.emplace_back(rest.substr(0, colon));
+    rest.remove_prefix(std::min(colon + 1, rest.size()));
+  }
+  // build/dev/cli/spillway lies three folders below hw_profiles, bin/spillway one below share.
+  constexpr int kLevels = 4;
+  std::filesystem::path folder = std::filesystem::path(executable).parent_path();
+  for (int level = 0; level < kLevels && folder.has_relative_path(); ++level) {
+    for (const char* below : {"hw_profiles", "share/spillway/hw_profiles"}) {
+      std::error_code code;
+      if (std::filesystem::is_directory(folder / below, code))
+        search.folders.push_back((folder / below).string());
+    }
+    folder = folder.parent_path();
+  }
+#ifdef SPILLWAY_HW_PROFILES_FOLDER
+  search.folders.emplace_back(SPILLWAY_HW_PROFILES_FOLDER);
+#endif
+  return search;
+}
+
+HwResult hw_list(const ProfileSearchPath& search, bool json) {
+  HwResult result;
+  std::vector<HardwareProfile> profiles;
+  for (const ProfileEntry& entry : list_profiles(search)) {
+    Result<HardwareProfile> profile = find_profile(entry.id, search);
+    if (profile)
+      profiles.push_back(std::move(profile).value());
+    else
+      result.err += to_text(profile.error()) + "\n";
+  }
+  if (profiles.empty()) {
+    result.exit_code = 3;
+    if (result.err.empty())
+      result.err =
+          fmt::format("error: no hardware profile lies in {}\n",
+                      search.folders.empty() ? "any known folder"
+                                             : fmt::format("{}", fmt::join(search.folders, ", ")));
+    return result;
+  }
+  result.out = json ? render_profile_list_json(profiles) : render_profile_list(profiles);
+  return result;
+}
+
+HwResult hw_show(std::string_view id_or_path, const ProfileSearchPath& search, bool json) {
+  const Result<HardwareProfile> profile = find_profile(id_or_path, search);
+  if (!profile) return failed(profile.error());
+  return {0, json ? render_profile_json(*profile) : render_profile_text(*profile), ""};
+}
+
+HwResult hw_check(std::string_view id_or_path, const ProfileSearchPath& search, bool json) {
+  const Result<HardwareProfile> profile = find_profile(id_or_path, search);
+  if (!profile) return failed(profile.error());
+  const std::vector<Finding> findings = check_profile(*profile);
+  return {
+      has_error(findings) ? 1 : 0,
+      json ? render_findings_json(*profile, findings) : render_findings_text(*profile, findings),
+      ""};
+}
+
+std::string render_profile_list(const std::vector<HardwareProfile>& profiles) {
+  Table table;
+  table.add({"id", "memory", "link", "to device", "to host", "both", "GPUs a host", "machine"});
+  for (const HardwareProfile& p : profiles)
+    table.add({p.id, readable(p.device.hbm_capacity.value), std::string(name_of(p.link.kind)),
+               readable(p.link.host_to_device.value), readable(p.link.device_to_host.value),
+               readable(p.link.both_directions.value), readable(gpus_per_host(p.host)), p.name});
+  return table.text();
+}
+
+std::string render_profile_list_json(const std::vector<HardwareProfile>& profiles) {
+  Json json{{"schema", kSchema}, {"profiles", Json::array()}};
+  for (const HardwareProfile& p : profiles)
+    json["profiles"].push_back(
+        {{"id", p.id},
+         {"name", p.name},
+         {"hbm_capacity_bytes", p.device.hbm_capacity.value.value()},
+         {"link", name_of(p.link.kind)},
+         {"host_to_device_bytes_per_second", p.link.host_to_device.value.value()},
+         {"device_to_host_bytes_per_second", p.link.device_to_host.value.value()},
+         {"both_directions_bytes_per_second", p.link.both_directions.value.value()},
+         {"gpus_per_host", gpus_per_host(p.host).value()},
+         {"host_memory_per_gpu_bytes", memory_per_gpu(p.host).value()}});
+  return dump(json);
+}
+
+std::string render_profile_text(const HardwareProfile& profile) {
+  TextVisitor visitor;
+  visit_profile(profile, visitor);
+  return fmt::format("{}: {}\n{}\n{}; {} GPUs a host, {} of its memory for each\n", profile.id,
+                     profile.name, visitor.rows.text(), visitor.counts.text(),
+                     readable(gpus_per_host(profile.host)), readable(memory_per_gpu(profile.host)));
+}
+
+std::string render_profile_json(const HardwareProfile& profile) {
+  JsonVisitor visitor;
+  visitor.root["schema"] = kSchema;
+  visit_profile(profile, visitor);
+  return dump(visitor.root);
+}
+
+std::string render_findings_text(const HardwareProfile& profile,
+                                 const std::vector<Finding>& findings) {
+  if (findings.empty()) return fmt::format("{}: nothing odd\n", profile.id);
+  std::string text;
+  for (const Finding& finding : findings)
+    text += fmt::format("{}: {}: {}: {}\n", profile.id, name_of(finding.severity), finding.key,
+                        finding.text);
+  return text;
+}
+
+std::string render_findings_json(const HardwareProfile& profile,
+                                 const std::vector<Finding>& findings) {
+  Json json{{"schema", kSchema}, {"id", profile.id}, {"findings", Json::array()}};
+  for (const Finding& finding : findings)
+    json["findings"].push_back(
+        {{"severity", name_of(finding.severity)}, {"key", finding.key}, {"text", finding.text}});
+  return dump(json);
+}
+
+}  // namespace spillway

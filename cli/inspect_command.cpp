@@ -1,0 +1,43 @@
+// spillway inspect PROGRAM [--names F] [--json]
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/command.h"
+#include "model/hlo/read_program.h"
+#include "sim/report/inspect_report.h"
+
+namespace spillway {
+namespace {
+
+struct InspectOptions {
+  std::string program;
+  std::string names;
+  bool json = false;
+};
+
+int run_inspect(const InspectOptions& options) {
+  const Result<Program> program = read_program(options.program);
+  if (!program.ok()) return report(program.error());
+  const Result<Schedule> schedule = text_schedule(*program);
+  if (!schedule.ok()) return report(schedule.error());
+  NameList names;
+  if (!options.names.empty()) {
+    Result<NameList> read = read_names(options.names);
+    if (!read.ok()) return report(read.error());
+    names = std::move(read).value();
+  }
+  const InspectReport result = make_inspect_report(*program, *schedule, names);
+  return answer(options.json ? render_json(result) : render_text(result));
+}
+
+}  // namespace
+
+Runner add_inspect(CLI::App& subcommand, const Surroundings&) {
+  auto options = std::make_shared<InspectOptions>();
+  subcommand.add_option("PROGRAM", options->program, "XLA dump folder, or optimised HLO text (may be gzipped)")->required();
+  subcommand.add_option("--names", options->names, "names sidecar written by python/spillway_jax");
+  subcommand.add_flag("--json", options->json, "for scripts: schema spillway.inspect/1");
+  return [options] { return run_inspect(*options); };
+}
+
+}  // namespace spillway

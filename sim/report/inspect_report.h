@@ -1,0 +1,39 @@
+// What `inspect` answers, computed once and written down as text or JSON.
+#pragma once
+
+#include <string>
+
+#include "model/diagnostics/diagnostics.h"
+#include "model/memory/memory_report.h"
+#include "model/program/program.h"
+#include "model/residuals/residuals.h"
+
+namespace spillway {
+
+/// FLOPs of one step, three ways (model/cost/work.h says what each counts).
+struct FlopTotals {
+  double dot_per_step = 0;       ///< matrix products, loops multiplied
+  double per_step = 0;           ///< everything, loops multiplied
+  double xla_cost_analysis = 0;  ///< as XLA counts: loop bodies once, custom calls nothing
+};
+
+struct InspectReport {
+  std::string program_name, path;
+  std::size_t instructions = 0, computations = 0;
+  std::int64_t devices = 1;
+  bool scheduled = false;
+  MemoryReport memory;
+  ResidualTable residuals;
+  FlopTotals flops;
+  std::vector<Diagnostic> diagnostics;
+};
+
+/// Reads what a scheduled program holds. `names` may be empty.
+InspectReport make_inspect_report(const Program& program, const Schedule& schedule, const NameList& names);
+
+/// For a person at a terminal.
+std::string render_text(const InspectReport& report);
+/// Schema spillway.inspect/1.
+std::string render_json(const InspectReport& report);
+
+}  // namespace spillway

@@ -1,0 +1,32 @@
+#include "sim/report/table.h"
+
+#include <algorithm>
+
+namespace spillway {
+
+std::string TextTable::text(std::size_t indent) const {
+  std::vector<bool> right(head_.size());
+  std::vector<std::vector<std::string>> lines = {head_};
+  for (std::size_t c = 0; c < head_.size(); ++c) {
+    right[c] = head_[c].starts_with('>');
+    if (right[c]) lines[0][c].erase(0, 1);
+  }
+  lines.insert(lines.end(), rows_.begin(), rows_.end());
+  std::vector<std::size_t> width(head_.size(), 0);
+  for (const auto& line : lines)
+    for (std::size_t c = 0; c < line.size(); ++c) width[c] = std::max(width[c], line[c].size());
+  std::string text;
+  for (const auto& line : lines) {
+    std::string row(indent, ' ');
+    for (std::size_t c = 0; c < line.size(); ++c) {
+      const std::string pad(width[c] - line[c].size(), ' ');
+      row += right[c] ? pad + line[c] : line[c] + pad;
+      if (c + 1 < line.size()) row += "  ";
+    }
+    row.erase(row.find_last_not_of(' ') + 1);
+    text += row + "\n";
+  }
+  return text;
+}
+
+}  // namespace spillway

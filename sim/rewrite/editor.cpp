@@ -1,0 +1,167 @@
+#include "sim/rewrite/editor.h"
+
+#include <algorithm>
+
+namespace spillway {
+namespace {
+
+void append_shape(Shape shape, ShapeData& out) {
+  const auto offset = static_cast<std::uint32_t>(out.dims.size());
+  std::uint32_t next_dim = offset;
+  for (ShapeNodeIndex node = 0; node < shape.node_count(); ++node) {
+    const Shape part = shape.at(node);
+    ShapeData::Node copy;
+    copy.type = part.type();
+    copy.space = part.space();
+    copy.bits = static_cast<std::uint8_t>(part.bits());
+    copy.has_layout = !part.minor_to_major().empty();
+    copy.rank = part.is_tuple() ? part.tuple_size() : static_cast<std::uint32_t>(part.dims().size());
+    copy.first_dim = next_dim;
+    copy.subtree = part.node_count();
+    copy.bytes = part.bytes().value();
+    if (!part.is_tuple()) {
+      out.dims.insert(out.dims.end(), part.dims().begin(), part.dims().end());
+      out.minor_to_major.insert(out.minor_to_major.end(), part.minor_to_major().begin(), part.minor_to_major().end());
+      out.minor_to_major.resize(out.dims.size(), 0);
+      next_dim = static_cast<std::uint32_t>(out.dims.size());
+    }
+    out.nodes.push_back(copy);
+  }
+}
+
+}  // namespace
+
+Shape with_space(Shape shape, const std::vector<ShapeNodeIndex>& nodes, MemorySpace space, RewriteStorage& storage) {
+  ShapeData data;
+  append_shape(shape, data);
+  for (const ShapeNodeIndex node : nodes) data.nodes[node].space = space;
+  return storage.shape(std::move(data));
+}
+
+Shape make_tuple_shape(const std::vector<Shape>& elements, RewriteStorage& storage) {
+  ShapeData data;
+  data.nodes.push_back({.type = ElementType::kTuple});
+  for (const Shape& element : elements) append_shape(element, data);
+  data.nodes[0].rank = static_cast<std::uint32_t>(elements.size());
+  data.nodes[0].bytes = static_cast<std::int64_t>(elements.size()) * 8;
+  data.nodes[0].subtree = static_cast<std::uint32_t>(data.nodes.size());
+  return storage.shape(std::move(data));
+}
+
+Shape make_context_shape(RewriteStorage& storage) {
+  ShapeData data;
+  data.nodes.push_back({.type = ElementType::kU32, .bits = 32, .bytes = 4});
+  return storage.shape(std::move(data));
+}
+
+ComputationEditor::ComputationEditor(const Computation& original) : kept_alive_(original.parts().storage) {
+  for (const InstructionIndex i : original.instructions()) {
+    Node node{original[i], {}, {}, {}, false};
+    for (const Operand& operand : original.operands(i)) node.operands.push_back({operand.instruction.index, operand.node});
+    node.called.assign(original.called(i).begin(), original.called(i).end());
+    node.attributes.assign(original.attributes(i).begin(), original.attributes(i).end());
+    add(std::move(node));
+  }
+  root_ = {original.root().instruction.index, original.root().node};
+}
+
+ComputationEditor::Handle ComputationEditor::add(Node node) {
+  const auto handle = static_cast<Handle>(nodes_.size());
+  nodes_.push_back(std::move(node));
+  order_.push_back(handle);
+  return handle;
+}
+
+std::size_t ComputationEditor::place(Handle handle) const {
+  return static_cast<std::size_t>(std::ranges::find(order_, handle) - order_.begin());
+}
+
+void ComputationEditor::move_after(Handle handle, Handle other) {
+  order_.erase(order_.begin() + static_cast<std::ptrdiff_t>(place(handle)));
+  order_.insert(order_.begin() + static_cast<std::ptrdiff_t>(place(other)) + 1, handle);
+}
+
+void ComputationEditor::move_before(Handle handle, Handle other) {
+  order_.erase(order_.begin() + static_cast<std::ptrdiff_t>(place(handle)));
+  order_.insert(order_.begin() + static_cast<std::ptrdiff_t>(place(other)), handle);
+}
+
+void ComputationEditor::move_to_top(Handle handle) {
+  order_.erase(order_.begin() + static_cast<std::ptrdiff_t>(place(handle)));
+  const auto first = std::ranges::find_if(order_, [this](Handle h) {
+    const Opcode opcode = nodes_[h].instruction.opcode;
+    return opcode != Opcode::kParameter && opcode != Opcode::kConstant;
+  });
+  order_.insert(first, handle);
+}
+
+void ComputationEditor::redirect(Reference from, Reference to, std::optional<Handle> keep) {
+  const std::uint32_t nodes = shape_of(from).node_count();
+  const auto apply = [&](Reference& reference) {
+    if (reference.handle == from.handle && reference.node >= from.node && reference.node < from.node + nodes)
+      reference = {to.handle, to.node + (reference.node - from.node)};
+  };
+  for (Handle handle = 0; handle < nodes_.size(); ++handle)
+    if (!nodes_[handle].erased && handle != keep)
+      for (Reference& operand : nodes_[handle].operands) apply(operand);
+  apply(root_);
+}
+
+std::vector<ComputationEditor::Handle> ComputationEditor::users(Handle handle) const {
+  std::vector<Handle> found;
+  for (const Handle user : order_) {
+    if (nodes_[user].erased) continue;
+    const auto reads = [handle](const Reference& operand) { return operand.handle == handle; };
+    if (std::ranges::any_of(nodes_[user].operands, reads)) found.push_back(user);
+  }
+  return found;
+}
+
+void ComputationEditor::drop_dead() {
+  std::vector<bool> needed(nodes_.size(), false);
+  std::vector<Handle> stack = {root_.handle};
+  while (!stack.empty()) {
+    const Handle handle = stack.back();
+    stack.pop_back();
+    if (needed[handle]) continue;
+    needed[handle] = true;
+    for (const Reference& operand : nodes_[handle].operands) stack.push_back(operand.handle);
+  }
+  for (Handle handle = 0; handle < nodes_.size(); ++handle)
+    if (!needed[handle] && nodes_[handle].instruction.opcode != Opcode::kParameter) nodes_[handle].erased = true;
+}
+
+std::shared_ptr<const Computation> ComputationEditor::finish(std::string_view name, std::shared_ptr<const void> storage) const {
+  std::vector<std::uint32_t> index(nodes_.size(), 0);
+  std::uint32_t next = 0;
+  for (const Handle handle : order_)
+    if (!nodes_[handle].erased) index[handle] = next++;
+  const auto to_operand = [&index](const Reference& r) { return Operand{InstructionIndex(index[r.handle]), r.node}; };
+  ComputationParts parts;
+  parts.name = name;
+  for (const Handle handle : order_) {
+    const Node& node = nodes_[handle];
+    if (node.erased) continue;
+    Instruction in = node.instruction;
+    in.first_operand = static_cast<std::uint32_t>(parts.operands.size());
+    in.operand_count = static_cast<std::uint32_t>(node.operands.size());
+    in.first_called = static_cast<std::uint32_t>(parts.called.size());
+    in.called_count = static_cast<std::uint32_t>(node.called.size());
+    in.first_attribute = static_cast<std::uint32_t>(parts.attributes.size());
+    in.attribute_count = static_cast<std::uint32_t>(node.attributes.size());
+    for (const Reference& operand : node.operands) {
+      check(!nodes_[operand.handle].erased && index[operand.handle] < parts.instructions.size(),
+            "a rewrite reads an instruction before it is defined");
+      parts.operands.push_back(to_operand(operand));
+    }
+    parts.called.insert(parts.called.end(), node.called.begin(), node.called.end());
+    parts.attributes.insert(parts.attributes.end(), node.attributes.begin(), node.attributes.end());
+    parts.instructions.push_back(in);
+  }
+  parts.root = to_operand(root_);
+  parts.storage = kept_alive_;
+  parts.storage.push_back(std::move(storage));
+  return make_computation(std::move(parts));
+}
+
+}  // namespace spillway

@@ -1,0 +1,90 @@
+// Changes a copy of a computation: instructions added, moved, replaced; then a new immutable one is
+// made. Operands are by editor handle, which stay valid whatever is moved.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/program/program.h"
+
+namespace spillway {
+
+/// Owns the names, attribute texts and shapes that a rewrite makes. Programs keep it alive.
+class RewriteStorage {
+ public:
+  std::string_view text(std::string value) { return texts_.emplace_back(std::move(value)); }
+  Shape shape(ShapeData data) { return shapes_.add(std::move(data)); }
+
+ private:
+  std::deque<std::string> texts_;
+  ShapePool shapes_;
+};
+
+/// A copy of `shape` whose nodes in `nodes` lie in `space`.
+Shape with_space(Shape shape, const std::vector<ShapeNodeIndex>& nodes, MemorySpace space, RewriteStorage& storage);
+/// A tuple of these shapes.
+Shape make_tuple_shape(const std::vector<Shape>& elements, RewriteStorage& storage);
+/// The 32-bit context element that XLA ends an async start's tuple with.
+Shape make_context_shape(RewriteStorage& storage);
+
+class ComputationEditor {
+ public:
+  /// An instruction in the editor. Those of the original computation have their index.
+  using Handle = std::uint32_t;
+  struct Reference {
+    Handle handle = 0;
+    ShapeNodeIndex node = 0;
+    friend bool operator==(const Reference&, const Reference&) = default;
+  };
+  struct Node {
+    Instruction instruction;  ///< its ranges are not used here
+    std::vector<Reference> operands;
+    std::vector<ComputationId> called;
+    std::vector<Attribute> attributes;
+    bool erased = false;
+  };
+
+  /// Starts with a copy of `original`, in its text order.
+  explicit ComputationEditor(const Computation& original);
+  /// Starts empty.
+  ComputationEditor() = default;
+
+  Node& operator[](Handle handle) { return nodes_[handle]; }
+  const Node& operator[](Handle handle) const { return nodes_[handle]; }
+  Shape shape_of(Reference reference) const { return nodes_[reference.handle].instruction.shape.at(reference.node); }
+  std::size_t size() const { return nodes_.size(); }
+
+  /// Adds an instruction at the end of the order.
+  Handle add(Node node);
+  void erase(Handle handle) { nodes_[handle].erased = true; }
+  void move_after(Handle handle, Handle other);
+  void move_before(Handle handle, Handle other);
+  /// Puts an instruction in front of all but parameters and constants.
+  void move_to_top(Handle handle);
+  /// Where it stands; earlier is smaller.
+  std::size_t place(Handle handle) const;
+
+  /// Everyone who reads `from` (or an element of it) reads `to` instead, except `keep`.
+  void redirect(Reference from, Reference to, std::optional<Handle> keep = std::nullopt);
+  /// Instructions that read an instruction, in order.
+  std::vector<Handle> users(Handle handle) const;
+
+  Reference root() const { return root_; }
+  void set_root(Reference root) { root_ = root; }
+  /// Drops instructions that the root does not need; parameters stay.
+  void drop_dead();
+
+  /// The edited computation. `storage` is kept alive by it, as is what `original` kept.
+  std::shared_ptr<const Computation> finish(std::string_view name, std::shared_ptr<const void> storage) const;
+
+ private:
+  std::vector<Node> nodes_;
+  std::vector<Handle> order_;
+  Reference root_;
+  std::vector<std::shared_ptr<const void>> kept_alive_;
+};
+
+}  // namespace spillway

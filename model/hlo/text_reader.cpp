@@ -356,6 +356,7 @@ void TextReader::define_tuple_element(const Instruction& instruction, std::size_
       if (const auto numbers = parse_integers(parts_.attributes[i].value); !numbers.empty()) index = numbers[0];
   if (!index || instruction.operand_count != 1)
     return cursor_.fail(at, "get-tuple-element needs one operand and index=");
+  program_.has_explicit_elements = true;
   Operand value = parts_.operands.back();
   value.node = element(value, *index, at);
   parts_.operands.pop_back();

@@ -49,8 +49,8 @@ struct Program {
   ComputationId entry;
   std::vector<InputOutputAlias> aliases;
   std::shared_ptr<const StackFrames> stack_frames;
-  /// XLA or jaxlib version where the text tells it.
-  std::string compiler_version;
+  /// The text has get-tuple-element instructions, as XLA wrote before it printed %x#1 (July 2026).
+  bool has_explicit_elements = false;
 
   const Computation& operator[](ComputationId id) const { return *computations[id]; }
   const Instruction& operator[](InstructionId id) const {

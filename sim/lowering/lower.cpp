@@ -1,0 +1,237 @@
+#include "sim/lowering/lower.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace spillway {
+namespace {
+
+using engine::Demand;
+using engine::ResourceId;
+using engine::SlotId;
+using engine::StepId;
+using engine::StreamId;
+using engine::TaskId;
+
+std::int64_t per_second(BytesPerSecond rate) { return std::llround(rate.value()); }
+
+/// A collective keeps the SMs it has taken: a kernel beside it gets what is left.
+constexpr std::int32_t kHoldsItsShare = 1 << 12;
+
+class Lowering {
+ public:
+  Lowering(const Program& program, const Schedule& schedule, const MemoryAssignment& memory, const CostTable& costs,
+           const StreamAssignment& streams, const HardwareProfile& profile)
+      : program_(program), schedule_(schedule), memory_(memory), costs_(costs), streams_(streams), profile_(profile) {}
+
+  LoweredProgram run() {
+    add_resources();
+    lower_computation(program_.entry);
+    return std::move(out_);
+  }
+
+ private:
+  void add_resources();
+  void lower_computation(ComputationId id);
+  void lower_instruction(InstructionId id);
+  void lower_loop(InstructionId id);
+  void lower_conditional(InstructionId id);
+  void lower_start(InstructionId id);
+  void lower_done(InstructionId id);
+  void lower_synchronous(InstructionId id);
+  void wait(SlotId slot, InstructionId start, InstructionId done);
+
+  TaskId make_task(InstructionId id);
+  TaskId make_copy_task(const Cost& cost, const HostTransfer* transfer);
+  StreamId stream_of(DeviceStream stream);
+  SlotId slot_of(InstructionId start);
+  Seconds total_time(ComputationId id) const;
+
+  void record(StepId step, StepOrigin origin) {
+    if (out_.origins.size() <= step.index) out_.origins.resize(step.index + 1);
+    out_.origins[step] = origin;
+  }
+  std::int64_t picoseconds_of_share(Bytes bytes, BytesPerSecond rate) const {
+    return to_sim_time(bytes / rate).value();
+  }
+  BytesPerSecond share(const Figure<BytesPerSecond>& of_cpu) const {
+    return of_cpu.value / static_cast<double>(profile_.host.gpus_per_cpu.value.value());
+  }
+
+  const Program& program_;
+  const Schedule& schedule_;
+  const MemoryAssignment& memory_;
+  const CostTable& costs_;
+  const StreamAssignment& streams_;
+  const HardwareProfile& profile_;
+  LoweredProgram out_;
+  std::map<DeviceStream, StreamId> engine_streams_;
+  std::map<BufferId, SlotId> slots_;           ///< by the tuple that a start hands to its done
+  std::map<SlotId, InstructionId> started_by_;  ///< the latest start lowered into a slot
+};
+
+void Lowering::add_resources() {
+  engine::EngineProgram& program = out_.program;
+  const HostLink& link = profile_.link;
+  out_.resources.hbm = add_resource(program, per_second(profile_.device.hbm_bandwidth.value));
+  out_.resources.sms = add_resource(program, engine::kTimeShared);
+  out_.resources.device_to_host = add_resource(program, per_second(link.device_to_host.value));
+  out_.resources.host_to_device = add_resource(program, per_second(link.host_to_device.value));
+  out_.resources.both_directions = add_resource(program, per_second(link.both_directions.value));
+  out_.resources.host_memory = add_resource(program, engine::kTimeShared);
+  const std::int64_t sharing = profile_.host.gpus_per_cpu.value.value();
+  if (sharing > 1)
+    out_.assumptions.push_back(fmt::format("all {} GPUs of a host CPU copy at the same time and share its memory", sharing));
+}
+
+void Lowering::lower_computation(ComputationId id) {
+  const auto& order = schedule_.order[id];
+  for (std::size_t k = 0; k < program_[id].size(); ++k) lower_instruction({id, order.empty() ? InstructionIndex(k) : order[k]});
+}
+
+void Lowering::lower_instruction(InstructionId id) {
+  const Opcode opcode = program_[id].opcode;
+  if (opcode == Opcode::kWhile) return lower_loop(id);
+  if (opcode == Opcode::kConditional) return lower_conditional(id);
+  if (opcode == Opcode::kCall) return lower_computation(program_[id.computation].called(id.instruction)[0]);
+  if (is_async_start(opcode)) return lower_start(id);
+  if (is_async_done(opcode)) return lower_done(id);
+  if (opcode == Opcode::kAsyncUpdate || is_free(program_[id])) return;
+  lower_synchronous(id);
+}
+
+void Lowering::lower_loop(InstructionId id) {
+  const Computation& computation = program_[id.computation];
+  const auto trips = known_trip_count(computation, id.instruction);
+  if (!trips)
+    out_.assumptions.push_back(fmt::format("loop {} runs once: its trip count is not known", program_[id].name));
+  const StepId loop = add_loop(out_.program, trips.value_or(1), [&] {
+    // XLA does not evaluate the condition of a loop whose count it knows.
+    if (!trips) lower_computation(computation.called(id.instruction)[0]);
+    lower_computation(computation.called(id.instruction)[1]);
+  });
+  record(loop, {.kind = StepOrigin::kLoop, .instruction = id, .direction = {}, .stream = {}, .done = {}});
+}
+
+/// Which branch runs is not known: the longest is taken.
+void Lowering::lower_conditional(InstructionId id) {
+  const auto branches = program_[id.computation].called(id.instruction);
+  const auto longest = std::ranges::max_element(branches, {}, [this](ComputationId branch) { return total_time(branch).value(); });
+  lower_computation(*longest);
+  out_.assumptions.push_back(fmt::format("conditional {} takes its longest branch", program_[id].name));
+}
+
+Seconds Lowering::total_time(ComputationId id) const {
+  Seconds sum(0);
+  for (const Cost& cost : costs_.costs(id)) sum += cost.time;
+  return sum;
+}
+
+StreamId Lowering::stream_of(DeviceStream stream) {
+  const auto found = engine_streams_.find(stream);
+  if (found != engine_streams_.end()) return found->second;
+  return engine_streams_[stream] = add_stream(out_.program);
+}
+
+/// One slot for everything that reaches one done: a start in the body and the one in front of the
+/// loop hand the same carried tuple on.
+SlotId Lowering::slot_of(InstructionId start) {
+  const BufferId tuple = memory_.liveness.buffer_of[memory_.values.at(start, 0)];
+  const auto found = slots_.find(tuple);
+  if (found != slots_.end()) return found->second;
+  return slots_[tuple] = add_slot(out_.program);
+}
+
+TaskId Lowering::make_copy_task(const Cost& cost, const HostTransfer* transfer) {
+  std::vector<Demand> demands = {{out_.resources.hbm, cost.hbm_bytes.value()}};
+  if (transfer == nullptr)
+    return add_task(out_.program, {.latency = SimTime(0), .duration = to_sim_time(cost.time)}, demands);
+  const bool out = transfer->direction == TransferDirection::kDeviceToHost;
+  const std::int64_t bytes = transfer->bytes.value();
+  demands[0].amount = bytes;  // one side of the copy lies in HBM
+  const auto& one_way = out ? profile_.host.memory_bandwidth_write : profile_.host.memory_bandwidth_read;
+  const BytesPerSecond host_rate = share(one_way.value_or(profile_.host.memory_bandwidth));
+  demands.push_back({out ? out_.resources.device_to_host : out_.resources.host_to_device, bytes});
+  demands.push_back({out_.resources.both_directions, bytes});
+  demands.push_back({out_.resources.host_memory, picoseconds_of_share(transfer->bytes, host_rate)});
+  return add_task(out_.program, {.latency = to_sim_time(profile_.link.copy_latency.value), .duration = SimTime(0)}, demands);
+}
+
+TaskId Lowering::make_task(InstructionId id) {
+  const auto transfer = host_transfer(program_, id);
+  const Cost& cost = costs_.cost(id);
+  if (transfer) return make_copy_task(cost, &*transfer);
+  if (!cost.uses_sms) return make_copy_task(cost, nullptr);
+  std::vector<Demand> demands = {{out_.resources.hbm, cost.hbm_bytes.value()}};
+  std::int64_t sm_time = to_sim_time(cost.time).value();
+  const bool collective = cost.kernel == KernelClass::kCollective;
+  if (collective) {
+    // So many SMs that a matrix product beside it takes the measured factor longer.
+    const double factor = profile_.kernels.gemm_beside_collective.value.value();
+    sm_time = std::llround(static_cast<double>(sm_time) * (1 - 1 / factor));
+  }
+  demands.push_back({out_.resources.sms, sm_time});
+  return add_task(out_.program,
+                  {.latency = to_sim_time(cost.gap), .duration = to_sim_time(cost.time), .weight = collective ? kHoldsItsShare : 1},
+                  demands);
+}
+
+void Lowering::lower_start(InstructionId id) {
+  const auto stream = streams_[id.computation][id.instruction.index];
+  const DeviceStream where = stream.value_or(DeviceStream{StreamPool::kComputation, 0});
+  const auto transfer = host_transfer(program_, id);
+  const SlotId slot = slot_of(id);
+  started_by_[slot] = id;
+  const StepId step = add_start(out_.program, make_task(id), stream_of(where), slot);
+  const bool collective = where.pool == StreamPool::kCommunication;
+  StepOrigin origin{.kind = collective ? StepOrigin::kCollective : StepOrigin::kCopy, .instruction = id, .direction = {}, .stream = where, .done = {}};
+  if (transfer) origin.direction = transfer->direction;
+  record(step, origin);
+}
+
+void Lowering::lower_done(InstructionId id) {
+  const Operand operand = program_[id.computation].operands(id.instruction)[0];
+  const BufferId tuple = memory_.liveness.buffer_of[memory_.values.at(id.computation, operand)];
+  const auto slot = slots_.find(tuple);
+  if (slot == slots_.end()) return;  // its start was not lowered: a branch not taken
+  wait(slot->second, started_by_[slot->second], id);
+}
+
+void Lowering::wait(SlotId slot, InstructionId start, InstructionId done) {
+  StepOrigin origin{.kind = StepOrigin::kWait, .instruction = start, .direction = {}, .stream = {}, .done = done};
+  if (const auto transfer = host_transfer(program_, start)) origin.direction = transfer->direction;
+  const auto& stream = streams_[start.computation][start.instruction.index];
+  origin.waits_for_collective = stream && stream->pool == StreamPool::kCommunication;
+  record(add_wait(out_.program, slot), origin);
+}
+
+/// A kernel or a collective on the main stream; a host copy that blocks it.
+void Lowering::lower_synchronous(InstructionId id) {
+  const auto transfer = host_transfer(program_, id);
+  const Cost& cost = costs_.cost(id);
+  if (!transfer && cost.bound == Bound::kNone) return;
+  if (!transfer) {
+    const bool collective = cost.kernel == KernelClass::kCollective;
+    record(add_run(out_.program, make_task(id)),
+           {.kind = collective ? StepOrigin::kCollective : StepOrigin::kKernel, .instruction = id, .direction = {}, .stream = {}, .done = {}});
+    return;
+  }
+  const bool out = transfer->direction == TransferDirection::kDeviceToHost;
+  const DeviceStream where{out ? StreamPool::kDeviceToHost : StreamPool::kHostToDevice, 0};
+  const SlotId slot = add_slot(out_.program);
+  record(add_start(out_.program, make_task(id), stream_of(where), slot),
+         {.kind = StepOrigin::kCopy, .instruction = id, .direction = transfer->direction, .stream = where, .done = {}});
+  wait(slot, id, id);
+}
+
+}  // namespace
+
+LoweredProgram lower(const Program& program, const Schedule& schedule, const MemoryAssignment& memory, const CostTable& costs,
+                     const StreamAssignment& streams, const HardwareProfile& profile) {
+  return Lowering(program, schedule, memory, costs, streams, profile).run();
+}
+
+}  // namespace spillway

@@ -1,0 +1,51 @@
+// From a program, its costs and a machine to what the engine runs: tasks on streams over resources,
+// with the way back from steps to instructions.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "model/cost/cost_table.h"
+#include "model/hardware/profile.h"
+#include "model/memory/assignment.h"
+#include "model/program/host_transfer.h"
+#include "sim/engine/program.h"
+#include "sim/lowering/device_streams.h"
+
+namespace spillway {
+
+/// What tasks of a GPU share. Host memory and the SMs are shared in time: a copy takes of host memory
+/// what its bytes are of the rate that all GPUs of the CPU can have, each its share.
+struct MachineResources {
+  engine::ResourceId hbm;              ///< bytes
+  engine::ResourceId sms;              ///< time of all of them
+  engine::ResourceId device_to_host;   ///< bytes
+  engine::ResourceId host_to_device;   ///< bytes
+  engine::ResourceId both_directions;  ///< bytes of either
+  engine::ResourceId host_memory;      ///< time of this GPU's share
+};
+
+/// What a step of the engine stands for.
+struct StepOrigin {
+  enum Kind : std::uint8_t { kKernel, kCollective, kCopy, kWait, kLoop } kind = kKernel;
+  InstructionId instruction;  ///< a wait: the start it waits for where that is known
+  std::optional<TransferDirection> direction;  ///< of a copy across the host link, or a wait for one
+  bool waits_for_collective = false;
+  DeviceStream stream;
+  /// A wait: the instruction at which the main stream blocks.
+  std::optional<InstructionId> done;
+};
+
+struct LoweredProgram {
+  engine::EngineProgram program;
+  MachineResources resources;
+  IdVector<engine::StepId, StepOrigin> origins;
+  std::vector<std::string> assumptions;  ///< what had to be taken for granted, a line each
+};
+
+/// Lowers a scheduled program whose memory has been assigned. All GPUs of a host CPU are taken to do
+/// the same at the same time, as SPMD programs do.
+LoweredProgram lower(const Program& program, const Schedule& schedule, const MemoryAssignment& memory, const CostTable& costs,
+                     const StreamAssignment& streams, const HardwareProfile& profile);
+
+}  // namespace spillway

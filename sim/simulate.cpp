@@ -1,0 +1,244 @@
+#include "sim/simulate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "model/base/format.h"
+#include "sim/engine/engine.h"
+
+namespace spillway {
+namespace {
+
+using engine::EngineResult;
+using engine::StallCause;
+using engine::StepId;
+
+/// Turns what the engine counted into what a person asks.
+class Accounting {
+ public:
+  Accounting(const Program& program, const MemoryAssignment& memory, const LoweredProgram& lowered, const EngineResult& run)
+      : program_(program), memory_(memory), lowered_(lowered), run_(run) {
+    index_main_work();
+  }
+
+  void fill(SimResult& result) {
+    for (const StepId step : ids(lowered_.origins)) {
+      const StepOrigin& origin = lowered_.origins[step];
+      const engine::StepStats& stats = run_.steps[step];
+      const Seconds busy = to_seconds(stats.busy);
+      switch (origin.kind) {
+        case StepOrigin::kKernel:
+          result.compute_busy += busy;
+          break;
+        case StepOrigin::kCollective:
+          result.collective_busy += busy;
+          if (origin.stream.pool == StreamPool::kMain) result.exposed_collective += busy;
+          break;
+        case StepOrigin::kCopy:
+          if (origin.direction == TransferDirection::kDeviceToHost) result.device_to_host_busy += busy;
+          if (origin.direction == TransferDirection::kHostToDevice) result.host_to_device_busy += busy;
+          break;
+        case StepOrigin::kWait:
+          add_wait(step, origin, stats, result);
+          break;
+        case StepOrigin::kLoop:
+          break;
+      }
+    }
+    std::ranges::stable_sort(result.exposed, std::ranges::greater{}, &ExposedWait::exposed);
+  }
+
+ private:
+  void index_main_work();
+  void add_wait(StepId step, const StepOrigin& origin, const engine::StepStats& stats, SimResult& result);
+  StallReason find_reason(StepId step, const StepOrigin& origin, const engine::StepStats& stats, std::string& text) const;
+  Seconds work_between(StepId from, StepId to) const;
+  StepId start_step(const StepOrigin& wait) const;
+  StepId first_use_after(StepId wait, const StepOrigin& origin) const;
+  StepId producer_before(StepId start, const StepOrigin& origin) const;
+
+  const Program& program_;
+  const MemoryAssignment& memory_;
+  const LoweredProgram& lowered_;
+  const EngineResult& run_;
+  /// Work of the main stream in front of each step, of one iteration of its loop.
+  std::vector<double> work_before_;
+};
+
+void Accounting::index_main_work() {
+  double sum = 0;
+  work_before_.reserve(lowered_.origins.size() + 1);
+  for (const StepId step : ids(lowered_.origins)) {
+    work_before_.push_back(sum);
+    const StepOrigin& origin = lowered_.origins[step];
+    const engine::StepStats& stats = run_.steps[step];
+    const bool on_main = origin.kind == StepOrigin::kKernel || (origin.kind == StepOrigin::kCollective && origin.stream.pool == StreamPool::kMain);
+    if (on_main && stats.count > 0) sum += to_seconds(stats.busy).value() / static_cast<double>(stats.count);
+  }
+  work_before_.push_back(sum);
+}
+
+Seconds Accounting::work_between(StepId from, StepId to) const {
+  if (to.index <= from.index) return Seconds(0);
+  return Seconds(work_before_[to.index] - work_before_[from.index]);
+}
+
+/// The step that started what a wait waits for.
+StepId Accounting::start_step(const StepOrigin& wait) const {
+  for (const StepId step : ids(lowered_.origins)) {
+    const StepOrigin& origin = lowered_.origins[step];
+    if (origin.instruction == wait.instruction && (origin.kind == StepOrigin::kCopy || origin.kind == StepOrigin::kCollective)) return step;
+  }
+  return StepId(0);
+}
+
+/// The first step of the same computation, behind the wait, that reads what arrived.
+StepId Accounting::first_use_after(StepId wait, const StepOrigin& origin) const {
+  const ComputationId id = origin.done->computation;
+  const ValueId arrived = memory_.values.at(*origin.done, 0);
+  for (std::uint32_t s = wait.index + 1; s < lowered_.origins.size(); ++s) {
+    const StepOrigin& step = lowered_.origins[StepId(s)];
+    if (step.kind == StepOrigin::kLoop) return StepId(s);
+    if (step.instruction.computation != id) return StepId(s);
+    if (step.kind == StepOrigin::kWait) continue;
+    for (const Operand& operand : program_[id].operands(step.instruction.instruction))
+      if (memory_.values.at(id, operand) == arrived) return StepId(s);
+  }
+  return StepId(lowered_.origins.size());
+}
+
+/// The last step in front of a start that makes something the start reads.
+StepId Accounting::producer_before(StepId start, const StepOrigin& origin) const {
+  const ComputationId id = origin.instruction.computation;
+  const auto operands = program_[id].operands(origin.instruction.instruction);
+  for (std::uint32_t s = start.index; s-- > 0;) {
+    const StepOrigin& step = lowered_.origins[StepId(s)];
+    if (step.instruction.computation != id || step.kind == StepOrigin::kLoop) return StepId(s + 1);
+    if (step.kind == StepOrigin::kWait) continue;
+    for (const Operand& operand : operands)
+      if (memory_.values[memory_.values.at(id, operand)].defined_at.instruction == step.instruction) return StepId(s + 1);
+  }
+  return StepId(0);
+}
+
+StallReason Accounting::find_reason(StepId step, const StepOrigin& origin, const engine::StepStats& stats, std::string& text) const {
+  SimTime queued, latency, contended, full;
+  std::optional<StepId> behind;
+  std::optional<engine::ResourceId> resource;
+  for (const engine::StallShare& share : run_.stalls_at(step)) {
+    if (share.cause == StallCause::kQueued) queued += share.time, behind = share.behind;
+    if (share.cause == StallCause::kLatency) latency += share.time;
+    if (share.cause == StallCause::kContended) contended += share.time, resource = share.resource;
+    if (share.cause == StallCause::kFullSpeed) full += share.time;
+  }
+  const SimTime most = std::max({queued, latency, contended, full});
+  if (most == queued) {
+    text = behind ? fmt::format("it stands behind {} in its stream", program_[lowered_.origins[*behind].instruction].name) : "it stands behind another";
+    return StallReason::kQueue;
+  }
+  if (most == contended) {
+    const MachineResources& r = lowered_.resources;
+    text = resource == r.both_directions  ? "both directions of the link are busy"
+           : resource == r.host_memory    ? "the GPUs of the host CPU share its memory"
+           : resource == r.hbm            ? "HBM is busy"
+           : resource == r.sms            ? "kernels hold the SMs"
+                                          : "it shares the link";
+    return StallReason::kContention;
+  }
+  if (most == latency) {
+    text = "its start-up";
+    return StallReason::kLatency;
+  }
+  const Seconds exposed_once = to_seconds(stats.stalled) / static_cast<double>(std::max<std::int64_t>(stats.count, 1));
+  const StepId start = start_step(origin);
+  const Seconds after = work_between(StepId(step.index + 1), first_use_after(step, origin));
+  const Seconds before = work_between(producer_before(start, lowered_.origins[start]), start);
+  if (after > exposed_once * 0.5) {
+    text = fmt::format("{} of kernels follow before anything reads it", format_seconds(after));
+    return StallReason::kDoneEarly;
+  }
+  if (before > exposed_once * 0.5) {
+    text = fmt::format("it could have started {} of kernels earlier", format_seconds(before));
+    return StallReason::kIssuedLate;
+  }
+  text = fmt::format("only {} of kernels run between its start and the wait", format_seconds(work_between(start, step)));
+  return StallReason::kLink;
+}
+
+void Accounting::add_wait(StepId step, const StepOrigin& origin, const engine::StepStats& stats, SimResult& result) {
+  const Seconds exposed = to_seconds(stats.stalled);
+  if (exposed == Seconds(0)) return;
+  if (origin.direction == TransferDirection::kDeviceToHost)
+    result.exposed_device_to_host += exposed;
+  else if (origin.direction == TransferDirection::kHostToDevice)
+    result.exposed_host_to_device += exposed;
+  else if (origin.waits_for_collective)
+    result.exposed_collective += exposed;
+  else
+    result.exposed_slices += exposed;
+  ExposedWait wait{origin.instruction, *origin.done, origin.direction, origin.waits_for_collective, exposed, Seconds(0), StallReason::kLink, ""};
+  wait.duration = to_seconds(run_.steps[start_step(origin)].busy);
+  wait.reason = find_reason(step, origin, stats, wait.explanation);
+  result.exposed.push_back(std::move(wait));
+}
+
+/// Custom calls whose work is not known, each target once.
+std::vector<std::string> unknown_calls(const Program& program, const CostTable& costs) {
+  std::vector<std::string> found;
+  for (const ComputationId id : ids(program.computations)) {
+    if (!costs.contains(id)) continue;
+    for (const Work& work : costs.works(id)) {
+      std::string name(work.unknown);
+      if (!name.empty() && std::ranges::find(found, name) == found.end()) found.push_back(std::move(name));
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+std::string_view name_of(StallReason reason) {
+  switch (reason) {
+    case StallReason::kLink:
+      return "link";
+    case StallReason::kQueue:
+      return "queue";
+    case StallReason::kContention:
+      return "contention";
+    case StallReason::kIssuedLate:
+      return "issued-late";
+    case StallReason::kDoneEarly:
+      return "done-early";
+    case StallReason::kLatency:
+      return "latency";
+  }
+  return "";
+}
+
+SimResult simulate(const Program& program, const Schedule& schedule, const MemoryAssignment& memory, const HardwareProfile& profile,
+                   const Topology& topology, const SimOptions& options) {
+  const CostTable table = options.base_costs != nullptr ? costs(program, profile, topology, *options.base_costs)
+                                                        : costs(program, profile, topology);
+  const CopyStreams copies = copy_streams_of(program);
+  const StreamAssignment streams = assign_streams(program, copies);
+  const LoweredProgram lowered = lower(program, schedule, memory, table, streams, profile);
+  const EngineResult run = engine::run(lowered.program, {.extend_loops = options.extend_loops});
+
+  SimResult result;
+  result.step = to_seconds(run.makespan);
+  Accounting(program, memory, lowered, run).fill(result);
+  result.idle = to_seconds(run.streams[engine::kMainStream].latency);
+  for (const InstructionId id : memory.schedule.order)
+    if (const auto& stream = streams[id.computation].empty() ? std::nullopt : streams[id.computation][id.instruction.index])
+      result.streams.push_back({id, *stream});
+  result.memory = sum_totals(memory);
+  result.unknown = unknown_calls(program, table);
+  result.assumptions = lowered.assumptions;
+  if (!topology.assumption.empty()) result.assumptions.insert(result.assumptions.begin(), topology.assumption);
+  if (copies == CopyStreams::kRoundRobin)
+    result.assumptions.push_back("host copies share four streams with other asynchronous work, as XLA did before 2026-07");
+  return result;
+}
+
+}  // namespace spillway

@@ -1,0 +1,70 @@
+// One step of a training program on a machine: how long it takes, what is busy when, which copies are
+// exposed and why.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/cost/cost_table.h"
+#include "model/hardware/profile.h"
+#include "model/memory/assignment.h"
+#include "model/memory/memory_report.h"
+#include "sim/lowering/lower.h"
+
+namespace spillway {
+
+/// Why the main stream waited for a copy or a collective.
+enum class StallReason {
+  kLink,        ///< no work to hide it: the link (or the fabric) would have to be faster
+  kQueue,       ///< it stood behind another copy in its stream
+  kContention,  ///< something shared slowed it: HBM, the host's memory, both directions at once
+  kIssuedLate,  ///< it could have started earlier
+  kDoneEarly,   ///< what waits for it comes later than the wait
+  kLatency,     ///< its start-up
+};
+std::string_view name_of(StallReason reason);
+
+/// Time the main stream lost at one place, all iterations together.
+struct ExposedWait {
+  InstructionId start;
+  InstructionId done;
+  std::optional<TransferDirection> direction;  ///< empty for a collective
+  bool collective = false;
+  Seconds exposed;   ///< of one step
+  Seconds duration;  ///< of the operation itself, of one step
+  StallReason reason = StallReason::kLink;
+  std::string explanation;  ///< one sentence: what stands in the way
+};
+
+struct StreamUse {
+  InstructionId start;
+  DeviceStream stream;
+};
+
+struct SimResult {
+  Seconds step;
+  Seconds compute_busy;     ///< kernels on the main stream
+  Seconds collective_busy;  ///< on any stream
+  Seconds device_to_host_busy, host_to_device_busy;
+  Seconds exposed_device_to_host, exposed_host_to_device;
+  Seconds exposed_collective;  ///< waits for collectives, and collectives on the main stream
+  Seconds exposed_slices;      ///< waits for copies within HBM
+  Seconds idle;                ///< gaps between kernels
+  std::vector<ExposedWait> exposed;  ///< longest first
+  std::vector<StreamUse> streams;    ///< every asynchronous operation
+  std::vector<std::string> assumptions;
+  std::vector<std::string> unknown;  ///< custom calls whose cost is only a lower bound
+  MemoryTotals memory;
+};
+
+struct SimOptions {
+  const CostTable* base_costs = nullptr;  ///< of a related program, to take over what has not changed
+  bool extend_loops = true;
+};
+
+/// Simulates a scheduled program. Pure: same input, same result, on every machine.
+SimResult simulate(const Program& program, const Schedule& schedule, const MemoryAssignment& memory, const HardwareProfile& profile,
+                   const Topology& topology, const SimOptions& options = {});
+
+}  // namespace spillway

@@ -27,7 +27,8 @@ std::string executable_path(const char* argv0) {
 int run(int argc, char** argv) {
   const Surroundings surroundings{
       hw_search_path(std::getenv("SPILLWAY_HW_PROFILES"), executable_path(argv[0]))};
-  CLI::App app{"Plans host offloading for JAX/XLA training from the programs XLA compiled", "spillway"};
+  CLI::App app{"Plans host offloading for JAX/XLA training from the programs XLA compiled",
+               "spillway"};
   app.set_version_flag("--version", SPILLWAY_VERSION);
   app.require_subcommand(1);
   app.failure_message(CLI::FailureMessage::simple);
@@ -57,7 +58,8 @@ int report(const Error& error) {
 }
 
 int answer(const std::string& text, int exit_code) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return exit_code;
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0)
+    return exit_code;
   std::fprintf(stderr, "error: the answer could not be written\n");
   return kWrongInput;
 }

@@ -17,7 +17,8 @@ using engine::StepId;
 /// Turns what the engine counted into what a person asks.
 class Accounting {
  public:
-  Accounting(const Program& program, const MemoryAssignment& memory, const LoweredProgram& lowered, const EngineResult& run)
+  Accounting(const Program& program, const MemoryAssignment& memory, const LoweredProgram& lowered,
+             const EngineResult& run)
       : program_(program), memory_(memory), lowered_(lowered), run_(run) {
     index_main_work();
   }
@@ -36,8 +37,10 @@ class Accounting {
           if (origin.stream.pool == StreamPool::kMain) result.exposed_collective += busy;
           break;
         case StepOrigin::kCopy:
-          if (origin.direction == TransferDirection::kDeviceToHost) result.device_to_host_busy += busy;
-          if (origin.direction == TransferDirection::kHostToDevice) result.host_to_device_busy += busy;
+          if (origin.direction == TransferDirection::kDeviceToHost)
+            result.device_to_host_busy += busy;
+          if (origin.direction == TransferDirection::kHostToDevice)
+            result.host_to_device_busy += busy;
           break;
         case StepOrigin::kWait:
           add_wait(step, origin, stats, result);
@@ -51,8 +54,10 @@ class Accounting {
 
  private:
   void index_main_work();
-  void add_wait(StepId step, const StepOrigin& origin, const engine::StepStats& stats, SimResult& result);
-  StallReason find_reason(StepId step, const StepOrigin& origin, const engine::StepStats& stats, std::string& text) const;
+  void add_wait(StepId step, const StepOrigin& origin, const engine::StepStats& stats,
+                SimResult& result);
+  StallReason find_reason(StepId step, const StepOrigin& origin, const engine::StepStats& stats,
+                          std::string& text) const;
   Seconds work_between(StepId from, StepId to) const;
   StepId start_step(const StepOrigin& wait) const;
   StepId first_use_after(StepId wait, const StepOrigin& origin) const;
@@ -73,8 +78,11 @@ void Accounting::index_main_work() {
     work_before_.push_back(sum);
     const StepOrigin& origin = lowered_.origins[step];
     const engine::StepStats& stats = run_.steps[step];
-    const bool on_main = origin.kind == StepOrigin::kKernel || (origin.kind == StepOrigin::kCollective && origin.stream.pool == StreamPool::kMain);
-    if (on_main && stats.count > 0) sum += to_seconds(stats.busy).value() / static_cast<double>(stats.count);
+    const bool on_main =
+        origin.kind == StepOrigin::kKernel ||
+        (origin.kind == StepOrigin::kCollective && origin.stream.pool == StreamPool::kMain);
+    if (on_main && stats.count > 0)
+      sum += to_seconds(stats.busy).value() / static_cast<double>(stats.count);
   }
   work_before_.push_back(sum);
 }
@@ -88,7 +96,9 @@ Seconds Accounting::work_between(StepId from, StepId to) const {
 StepId Accounting::start_step(const StepOrigin& wait) const {
   for (const StepId step : ids(lowered_.origins)) {
     const StepOrigin& origin = lowered_.origins[step];
-    if (origin.instruction == wait.instruction && (origin.kind == StepOrigin::kCopy || origin.kind == StepOrigin::kCollective)) return step;
+    if (origin.instruction == wait.instruction &&
+        (origin.kind == StepOrigin::kCopy || origin.kind == StepOrigin::kCollective))
+      return step;
   }
   return StepId(0);
 }
@@ -117,12 +127,14 @@ StepId Accounting::producer_before(StepId start, const StepOrigin& origin) const
     if (step.instruction.computation != id || step.kind == StepOrigin::kLoop) return StepId(s + 1);
     if (step.kind == StepOrigin::kWait) continue;
     for (const Operand& operand : operands)
-      if (memory_.values[memory_.values.at(id, operand)].defined_at.instruction == step.instruction) return StepId(s + 1);
+      if (memory_.values[memory_.values.at(id, operand)].defined_at.instruction == step.instruction)
+        return StepId(s + 1);
   }
   return StepId(0);
 }
 
-StallReason Accounting::find_reason(StepId step, const StepOrigin& origin, const engine::StepStats& stats, std::string& text) const {
+StallReason Accounting::find_reason(StepId step, const StepOrigin& origin,
+                                    const engine::StepStats& stats, std::string& text) const {
   SimTime queued, latency, contended, full;
   std::optional<StepId> behind;
   std::optional<engine::ResourceId> resource;
@@ -134,23 +146,26 @@ StallReason Accounting::find_reason(StepId step, const StepOrigin& origin, const
   }
   const SimTime most = std::max({queued, latency, contended, full});
   if (most == queued) {
-    text = behind ? fmt::format("it stands behind {} in its stream", program_[lowered_.origins[*behind].instruction].name) : "it stands behind another";
+    text = behind ? fmt::format("it stands behind {} in its stream",
+                                program_[lowered_.origins[*behind].instruction].name)
+                  : "it stands behind another";
     return StallReason::kQueue;
   }
   if (most == contended) {
     const MachineResources& r = lowered_.resources;
-    text = resource == r.both_directions  ? "both directions of the link are busy"
-           : resource == r.host_memory    ? "the GPUs of the host CPU share its memory"
-           : resource == r.hbm            ? "HBM is busy"
-           : resource == r.sms            ? "kernels hold the SMs"
-                                          : "it shares the link";
+    text = resource == r.both_directions ? "both directions of the link are busy"
+           : resource == r.host_memory   ? "the GPUs of the host CPU share its memory"
+           : resource == r.hbm           ? "HBM is busy"
+           : resource == r.sms           ? "kernels hold the SMs"
+                                         : "it shares the link";
     return StallReason::kContention;
   }
   if (most == latency) {
     text = "its start-up";
     return StallReason::kLatency;
   }
-  const Seconds exposed_once = to_seconds(stats.stalled) / static_cast<double>(std::max<std::int64_t>(stats.count, 1));
+  const Seconds exposed_once =
+      to_seconds(stats.stalled) / static_cast<double>(std::max<std::int64_t>(stats.count, 1));
   const StepId start = start_step(origin);
   const Seconds after = work_between(StepId(step.index + 1), first_use_after(step, origin));
   const Seconds before = work_between(producer_before(start, lowered_.origins[start]), start);
@@ -162,11 +177,13 @@ StallReason Accounting::find_reason(StepId step, const StepOrigin& origin, const
     text = fmt::format("it could have started {} of kernels earlier", format_seconds(before));
     return StallReason::kIssuedLate;
   }
-  text = fmt::format("only {} of kernels run between its start and the wait", format_seconds(work_between(start, step)));
+  text = fmt::format("only {} of kernels run between its start and the wait",
+                     format_seconds(work_between(start, step)));
   return StallReason::kLink;
 }
 
-void Accounting::add_wait(StepId step, const StepOrigin& origin, const engine::StepStats& stats, SimResult& result) {
+void Accounting::add_wait(StepId step, const StepOrigin& origin, const engine::StepStats& stats,
+                          SimResult& result) {
   const Seconds exposed = to_seconds(stats.stalled);
   if (exposed == Seconds(0)) return;
   if (origin.direction == TransferDirection::kDeviceToHost)
@@ -177,7 +194,14 @@ void Accounting::add_wait(StepId step, const StepOrigin& origin, const engine::S
     result.exposed_collective += exposed;
   else
     result.exposed_slices += exposed;
-  ExposedWait wait{origin.instruction, *origin.done, origin.direction, origin.waits_for_collective, exposed, Seconds(0), StallReason::kLink, ""};
+  ExposedWait wait{origin.instruction,
+                   *origin.done,
+                   origin.direction,
+                   origin.waits_for_collective,
+                   exposed,
+                   Seconds(0),
+                   StallReason::kLink,
+                   ""};
   wait.duration = to_seconds(run_.steps[start_step(origin)].busy);
   wait.reason = find_reason(step, origin, stats, wait.explanation);
   result.exposed.push_back(std::move(wait));
@@ -190,7 +214,8 @@ std::vector<std::string> unknown_calls(const Program& program, const CostTable& 
     if (!costs.contains(id)) continue;
     for (const Work& work : costs.works(id)) {
       std::string name(work.unknown);
-      if (!name.empty() && std::ranges::find(found, name) == found.end()) found.push_back(std::move(name));
+      if (!name.empty() && std::ranges::find(found, name) == found.end())
+        found.push_back(std::move(name));
     }
   }
   return found;
@@ -216,10 +241,12 @@ std::string_view name_of(StallReason reason) {
   return "";
 }
 
-SimResult simulate(const Program& program, const Schedule& schedule, const MemoryAssignment& memory, const HardwareProfile& profile,
-                   const Topology& topology, const SimOptions& options) {
-  const CostTable table = options.base_costs != nullptr ? costs(program, profile, topology, *options.base_costs)
-                                                        : costs(program, profile, topology);
+SimResult simulate(const Program& program, const Schedule& schedule, const MemoryAssignment& memory,
+                   const HardwareProfile& profile, const Topology& topology,
+                   const SimOptions& options) {
+  const CostTable table = options.base_costs != nullptr
+                              ? costs(program, profile, topology, *options.base_costs)
+                              : costs(program, profile, topology);
   const CopyStreams copies = copy_streams_of(program);
   const StreamAssignment streams = assign_streams(program, copies);
   const LoweredProgram lowered = lower(program, schedule, memory, table, streams, profile);
@@ -230,14 +257,20 @@ SimResult simulate(const Program& program, const Schedule& schedule, const Memor
   Accounting(program, memory, lowered, run).fill(result);
   result.idle = to_seconds(run.streams[engine::kMainStream].latency);
   for (const InstructionId id : memory.schedule.order)
-    if (const auto& stream = streams[id.computation].empty() ? std::nullopt : streams[id.computation][id.instruction.index])
+    if (const auto& stream = streams[id.computation].empty()
+                                 ? std::nullopt
+                                 : streams[id.computation][id.instruction.index])
       result.streams.push_back({id, *stream});
   result.memory = sum_totals(memory);
+  result.traffic = sum_traffic(program);
+  result.flops = count_flops(program, table);
   result.unknown = unknown_calls(program, table);
   result.assumptions = lowered.assumptions;
-  if (!topology.assumption.empty()) result.assumptions.insert(result.assumptions.begin(), topology.assumption);
+  if (!topology.assumption.empty())
+    result.assumptions.insert(result.assumptions.begin(), topology.assumption);
   if (copies == CopyStreams::kRoundRobin)
-    result.assumptions.push_back("host copies share four streams with other asynchronous work, as XLA did before 2026-07");
+    result.assumptions.push_back(
+        "host copies share four streams with other asynchronous work, as XLA did before 2026-07");
   return result;
 }
 

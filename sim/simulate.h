@@ -1,5 +1,5 @@
-// One step of a training program on a machine: how long it takes, what is busy when, which copies are
-// exposed and why.
+// One step of a training program on a machine: how long it takes, what is busy when, which copies
+// are exposed and why.
 #pragma once
 
 #include <optional>
@@ -48,23 +48,28 @@ struct SimResult {
   Seconds collective_busy;  ///< on any stream
   Seconds device_to_host_busy, host_to_device_busy;
   Seconds exposed_device_to_host, exposed_host_to_device;
-  Seconds exposed_collective;  ///< waits for collectives, and collectives on the main stream
-  Seconds exposed_slices;      ///< waits for copies within HBM
-  Seconds idle;                ///< gaps between kernels
+  Seconds exposed_collective;        ///< waits for collectives, and collectives on the main stream
+  Seconds exposed_slices;            ///< waits for copies within HBM
+  Seconds idle;                      ///< gaps between kernels
   std::vector<ExposedWait> exposed;  ///< longest first
   std::vector<StreamUse> streams;    ///< every asynchronous operation
   std::vector<std::string> assumptions;
   std::vector<std::string> unknown;  ///< custom calls whose cost is only a lower bound
   MemoryTotals memory;
+  HostTraffic traffic;
+  ProgramFlops flops;
 };
 
 struct SimOptions {
-  const CostTable* base_costs = nullptr;  ///< of a related program, to take over what has not changed
+  /// Costs of a related program with the same machine and topology, to take over what has not
+  /// changed.
+  const CostTable* base_costs = nullptr;
   bool extend_loops = true;
 };
 
 /// Simulates a scheduled program. Pure: same input, same result, on every machine.
-SimResult simulate(const Program& program, const Schedule& schedule, const MemoryAssignment& memory, const HardwareProfile& profile,
-                   const Topology& topology, const SimOptions& options = {});
+SimResult simulate(const Program& program, const Schedule& schedule, const MemoryAssignment& memory,
+                   const HardwareProfile& profile, const Topology& topology,
+                   const SimOptions& options = {});
 
 }  // namespace spillway

@@ -13,7 +13,8 @@ namespace spillway {
 /// Stops the program when `condition` does not hold.
 inline void check(bool condition, std::string_view what,
                   std::source_location where = std::source_location::current()) {
-  if (!condition) [[unlikely]] fail_check(what, where);
+  if (!condition) [[unlikely]]
+    fail_check(what, where);
 }
 
 }  // namespace spillway

@@ -26,7 +26,8 @@ std::string scaled(double value, double step, const std::array<std::string_view,
 }  // namespace
 
 std::string format_bytes(Bytes bytes) {
-  static constexpr std::array<std::string_view, 6> kUnits = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  static constexpr std::array<std::string_view, 6> kUnits = {"B",   "KiB", "MiB",
+                                                             "GiB", "TiB", "PiB"};
   return scaled(static_cast<double>(bytes.value()), 1024, kUnits, "{:.0f} {}");
 }
 
@@ -40,12 +41,13 @@ std::string format_seconds(Seconds time) {
 }
 
 std::string format_rate(BytesPerSecond rate) {
-  static constexpr std::array<std::string_view, 6> kUnits = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s"};
+  static constexpr std::array<std::string_view, 6> kUnits = {"B/s",  "kB/s", "MB/s",
+                                                             "GB/s", "TB/s", "PB/s"};
   return scaled(rate.value(), 1000, kUnits, "{:.0f} {}");
 }
 
 std::string format_flops(Flops flops) {
-  static constexpr std::array<std::string_view, 7> kUnits = {"FLOP", "kFLOP", "MFLOP", "GFLOP",
+  static constexpr std::array<std::string_view, 7> kUnits = {"FLOP",  "kFLOP", "MFLOP", "GFLOP",
                                                              "TFLOP", "PFLOP", "EFLOP"};
   return scaled(flops.value(), 1000, kUnits, "{:.0f} {}");
 }

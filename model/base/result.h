@@ -1,4 +1,5 @@
-// What a reader returns: a value, or an error that points at the input and says what would be right.
+// What a reader returns: a value, or an error that points at the input and says what would be
+// right.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +42,7 @@ std::string to_text(const Error& error);
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::move(value)) {}       // NOLINT: implicit, so `return value;` reads
+  Result(T value) : state_(std::move(value)) {}      // NOLINT: implicit, so `return value;` reads
   Result(Error error) : state_(std::move(error)) {}  // NOLINT
 
   bool ok() const { return state_.index() == 0; }

@@ -45,7 +45,8 @@ class Quantity {
 };
 
 using Bytes = Quantity<struct BytesTag, std::int64_t>;
-using Flops = Quantity<struct FlopsTag, double>;  ///< exact up to 2^53, a step has about 2^56: 2e-16
+using Flops =
+    Quantity<struct FlopsTag, double>;  ///< exact up to 2^53, a step has about 2^56: 2e-16
 using Seconds = Quantity<struct SecondsTag, double>;
 using BytesPerSecond = Quantity<struct BytesPerSecondTag, double>;
 using FlopsPerSecond = Quantity<struct FlopsPerSecondTag, double>;
@@ -63,7 +64,9 @@ constexpr Seconds operator/(Bytes size, BytesPerSecond rate) {
 constexpr Seconds operator/(Flops work, FlopsPerSecond rate) {
   return Seconds(work.value() / rate.value());
 }
-constexpr Seconds to_seconds(SimTime time) { return Seconds(static_cast<double>(time.value()) * 1e-12); }
+constexpr Seconds to_seconds(SimTime time) {
+  return Seconds(static_cast<double>(time.value()) * 1e-12);
+}
 
 /// Rounds to the nearest picosecond.
 constexpr SimTime to_sim_time(Seconds time) {

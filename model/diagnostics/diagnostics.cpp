@@ -22,11 +22,14 @@ std::string host_compute(const DiagnosisInput& input) {
   std::string first;
   for (const ComputationId id : ids(input.program.computations))
     for (const InstructionIndex i : input.program[id].instructions())
-      if (is_host_compute(input.program, {id, i}) && count++ == 0) first = std::string(input.program[id][i].name);
+      if (is_host_compute(input.program, {id, i}) && count++ == 0)
+        first = std::string(input.program[id][i].name);
   if (count == 0) return "";
   return fmt::format(
-      "{} instruction(s) compute on arrays in pinned host memory, first {}: the host runs them, very slowly. "
-      "Something beside a copy or a slice touches an offloaded array; do not offload that name, or guard with "
+      "{} instruction(s) compute on arrays in pinned host memory, first {}: the host runs them, "
+      "very slowly. "
+      "Something beside a copy or a slice touches an offloaded array; do not offload that name, or "
+      "guard with "
       "--xla_disable_automatic_host_compute_offload=true, which makes it an error.",
       count, first);
 }
@@ -38,26 +41,33 @@ std::string remat_clones(const DiagnosisInput& input) {
       if ((*computation)[i].name.find(".remat") != std::string_view::npos) ++count;
   if (count == 0) return "";
   return fmt::format(
-      "{} instruction(s) are clones made by XLA's own rematerialisation, which counts pinned host buffers as HBM and "
-      "recomputes work that no policy asked for. Compile with --xla_disable_hlo_passes=rematerialization and look again.",
+      "{} instruction(s) are clones made by XLA's own rematerialisation, which counts pinned host "
+      "buffers as HBM and "
+      "recomputes work that no policy asked for. Compile with "
+      "--xla_disable_hlo_passes=rematerialization and look again.",
       count);
 }
 
 std::string unknown_trip_count(const DiagnosisInput& input) {
   const auto unknown = multiplicity(input.program).unknown_trip_counts;
   if (unknown.empty()) return "";
-  return fmt::format("{} loop(s) have no known trip count, first {}: each is counted once, so totals for a step are too low.",
-                     unknown.size(), input.program[unknown.front()].name);
+  return fmt::format(
+      "{} loop(s) have no known trip count, first {}: each is counted once, so totals for a step "
+      "are too low.",
+      unknown.size(), input.program[unknown.front()].name);
 }
 
 std::string host_pool(const DiagnosisInput& input) {
   const MemoryTotals& totals = input.memory.totals;
-  const Bytes host = totals.host_temp + totals.host_argument + totals.host_output - totals.host_alias;
+  const Bytes host =
+      totals.host_temp + totals.host_argument + totals.host_output - totals.host_alias;
   if (host <= kDefaultHostPool) return "";
   const std::int64_t gib = (host.value() + (std::int64_t{1} << 30) - 1) >> 30;
   return fmt::format(
-      "the step needs {} of pinned host memory on each device, above the 64 GiB that XLA's host pool has by default: "
-      "set XLA_PJRT_GPU_HOST_MEMORY_LIMIT_GB={} or more, and check that every GPU of a host finds as much.",
+      "the step needs {} of pinned host memory on each device, above the 64 GiB that XLA's host "
+      "pool has by default: "
+      "set XLA_PJRT_GPU_HOST_MEMORY_LIMIT_GB={} or more, and check that every GPU of a host finds "
+      "as much.",
       format_bytes(host), gib);
 }
 
@@ -66,35 +76,46 @@ std::string stack_copied(const DiagnosisInput& input) {
   Bytes bytes(0);
   for (const Residual& residual : input.residuals.residuals) {
     if (!residual.copied_between_loops) continue;
-    names += (names.empty() ? "" : ", ") + (residual.names.empty() ? residual.id : residual.names.front());
+    names += (names.empty() ? "" : ", ") +
+             (residual.names.empty() ? residual.id : residual.names.front());
     bytes += residual.total_bytes;
   }
   if (names.empty()) return "";
-  return fmt::format("XLA copies or transposes {} between the forward and the backward loop: {} are held twice for a moment. "
-                     "A layout that both loops agree on would save it.",
-                     names, format_bytes(bytes));
+  return fmt::format(
+      "XLA copies or transposes {} between the forward and the backward loop: {} are held twice "
+      "for a moment. "
+      "A layout that both loops agree on would save it.",
+      names, format_bytes(bytes));
 }
 
 std::string nothing_offloaded(const DiagnosisInput& input) {
   if (input.memory.traffic.offloads > 0 || input.memory.traffic.reloads > 0) return "";
-  return "nothing moves between HBM and pinned host memory. If a policy asked for offload, it matched no name: the name must "
+  return "nothing moves between HBM and pinned host memory. If a policy asked for offload, it "
+         "matched no name: the name must "
          "be on a value that the backward pass needs, inside the rematerialised function.";
 }
 
 std::string names_without_residual(const DiagnosisInput& input) {
   if (input.residuals.unmatched_names.empty()) return "";
   std::string names;
-  for (const std::string& name : input.residuals.unmatched_names) names += (names.empty() ? "" : ", ") + name;
-  return fmt::format("no residual carries {}: recomputed under this program's policy, or not needed by the backward pass.", names);
+  for (const std::string& name : input.residuals.unmatched_names)
+    names += (names.empty() ? "" : ", ") + name;
+  return fmt::format(
+      "no residual carries {}: recomputed under this program's policy, or not needed by the "
+      "backward pass.",
+      names);
 }
 
 std::string guessed_names(const DiagnosisInput& input) {
   std::string names;
   for (const Residual& residual : input.residuals.residuals)
     if (residual.evidence == NameEvidence::kGuess)
-      names += fmt::format("{}{} = {}", names.empty() ? "" : ", ", residual.id, residual.names.front());
+      names +=
+          fmt::format("{}{} = {}", names.empty() ? "" : ", ", residual.id, residual.names.front());
   if (names.empty()) return "";
-  return fmt::format("several names have the same shape and not all of them are saved; taken in order: {}.", names);
+  return fmt::format(
+      "several names have the same shape and not all of them are saved; taken in order: {}.",
+      names);
 }
 
 struct Row {
@@ -116,12 +137,15 @@ constexpr Row kRules[] = {
 
 }  // namespace
 
-std::string_view name_of(Severity severity) { return severity == Severity::kInfo ? "info" : "warning"; }
+std::string_view name_of(Severity severity) {
+  return severity == Severity::kInfo ? "info" : "warning";
+}
 
 std::vector<Diagnostic> diagnose(const DiagnosisInput& input) {
   std::vector<Diagnostic> found;
   for (const Row& row : kRules)
-    if (std::string message = row.rule(input); !message.empty()) found.push_back({row.code, row.severity, std::move(message)});
+    if (std::string message = row.rule(input); !message.empty())
+      found.push_back({row.code, row.severity, std::move(message)});
   return found;
 }
 

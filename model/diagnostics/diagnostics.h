@@ -1,4 +1,5 @@
-// What a colleague would point out about a program: what is wrong or surprising, why, and what to do.
+// What a colleague would point out about a program: what is wrong or surprising, why, and what to
+// do.
 #pragma once
 
 #include <string>

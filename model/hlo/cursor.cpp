@@ -22,7 +22,8 @@ constexpr std::array<std::uint8_t, 256> make_classes() {
     std::uint8_t bits = 0;
     if (letter || digit || c == '.' || c == '_' || c == '-' || c == '$' || c == ':') bits |= kName;
     if (letter || digit || c == '-' || c == '_') bits |= kWord;
-    if (c == '(' || c == ')' || c == '{' || c == '}' || c == '[' || c == ']' || c == '"' || c == '\'')
+    if (c == '(' || c == ')' || c == '{' || c == '}' || c == '[' || c == ']' || c == '"' ||
+        c == '\'')
       bits |= kStructural | kValueEnd;
     if (c == '/') bits |= kStructural;
     if (c == ',' || c == '\n' || c == '\r') bits |= kValueEnd;
@@ -43,7 +44,8 @@ void Cursor::fail(std::size_t position, std::string text, std::string advice) {
   position = std::min(position, text_.size());
   const std::string_view before = text_.substr(0, position);
   const auto line = static_cast<std::uint32_t>(std::ranges::count(before, '\n')) + 1;
-  const std::size_t line_start = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
+  const std::size_t line_start =
+      before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
   const auto column = static_cast<std::uint32_t>(position - line_start) + 1;
   std::string_view excerpt = text_.substr(line_start);
   excerpt = excerpt.substr(0, excerpt.find_first_of("\r\n"));

@@ -1,8 +1,8 @@
 // A place in HLO text, and the few moves a reader makes. Nothing is copied: what is read are views
 // into the text.
 //
-// Every move skips blanks and comments in front. The first mistake is kept and all later moves fail,
-// so that a reader may check once, at the end of a phrase.
+// Every move skips blanks and comments in front. The first mistake is kept and all later moves
+// fail, so that a reader may check once, at the end of a phrase.
 #pragma once
 
 #include <optional>

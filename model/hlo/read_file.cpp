@@ -22,7 +22,8 @@ bool is_gzip(const std::string& bytes) {
 
 Result<std::string> read_bytes(const std::string& path) {
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) return file_error(path, "is a folder, not a file");
+  if (std::filesystem::is_directory(path, ignored))
+    return file_error(path, "is a folder, not a file");
   std::FILE* file = std::fopen(path.c_str(), "rb");
   if (file == nullptr)
     return file_error(path, std::string("cannot be opened: ") + std::strerror(errno));

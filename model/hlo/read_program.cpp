@@ -19,8 +19,10 @@ struct Candidate {
 };
 
 bool is_optimised_text(const std::string& name) {
-  return name.ends_with("after_optimizations.txt") || name.ends_with("after_optimizations.txt.gz") ||
-         name.ends_with("after_optimizations.hlo.txt") || name.ends_with("after_optimizations.hlo.txt.gz");
+  return name.ends_with("after_optimizations.txt") ||
+         name.ends_with("after_optimizations.txt.gz") ||
+         name.ends_with("after_optimizations.hlo.txt") ||
+         name.ends_with("after_optimizations.hlo.txt.gz");
 }
 
 /// The optimised module of a dump folder that is most likely the training step: one whose name says
@@ -32,17 +34,23 @@ Result<std::string> pick_training_step(const std::string& folder) {
     const std::string name = entry.path().filename().string();
     if (!is_optimised_text(name)) continue;
     std::error_code ignored;
-    candidates.push_back({entry.path().string(), name.find("step") != std::string::npos, entry.file_size(ignored)});
+    candidates.push_back(
+        {entry.path().string(), name.find("step") != std::string::npos, entry.file_size(ignored)});
   }
-  if (failed) return Error{ErrorKind::kInput, "cannot be listed: " + failed.message(), {folder, {}, {}}, "", ""};
+  if (failed)
+    return Error{
+        ErrorKind::kInput, "cannot be listed: " + failed.message(), {folder, {}, {}}, "", ""};
   if (candidates.empty())
-    return Error{ErrorKind::kInput, "holds no *after_optimizations.txt",
-                 {folder, {}, {}}, "",
+    return Error{ErrorKind::kInput,
+                 "holds no *after_optimizations.txt",
+                 {folder, {}, {}},
+                 "",
                  "dump with XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\""};
-  const auto best = std::ranges::max_element(candidates, [](const Candidate& a, const Candidate& b) {
-    if (a.named_step != b.named_step) return b.named_step;
-    return a.size != b.size ? a.size < b.size : a.path > b.path;
-  });
+  const auto best =
+      std::ranges::max_element(candidates, [](const Candidate& a, const Candidate& b) {
+        if (a.named_step != b.named_step) return b.named_step;
+        return a.size != b.size ? a.size < b.size : a.path > b.path;
+      });
   return best->path;
 }
 

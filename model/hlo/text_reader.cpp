@@ -82,16 +82,20 @@ void TextReader::explain_other_formats() {
     return static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' && c != '\r';
   };
   if (std::ranges::any_of(start, is_binary)) {
-    const bool proto = start.find("jit_") != std::string_view::npos || program_.path.find(".pb") != std::string::npos;
-    return cursor_.fail(0, proto ? "is a binary HloProto; HLO text is read" : "is binary, not HLO text",
-                        "give the …after_optimizations.txt that --xla_dump_hlo_as_text writes");
+    const bool proto = start.find("jit_") != std::string_view::npos ||
+                       program_.path.find(".pb") != std::string::npos;
+    return cursor_.fail(
+        0, proto ? "is a binary HloProto; HLO text is read" : "is binary, not HLO text",
+        "give the …after_optimizations.txt that --xla_dump_hlo_as_text writes");
   }
   const std::string_view whole(*text_);
-  const bool mlir = start.find("module @") != std::string_view::npos || start.find("stablehlo.") != std::string_view::npos ||
+  const bool mlir = start.find("module @") != std::string_view::npos ||
+                    start.find("stablehlo.") != std::string_view::npos ||
                     start.find("func.func") != std::string_view::npos;
   if (mlir && whole.find("HloModule") == std::string_view::npos)
-    cursor_.fail(0, "is StableHLO, which XLA has not compiled yet",
-                 "compile with XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\" and give DIR");
+    cursor_.fail(
+        0, "is StableHLO, which XLA has not compiled yet",
+        "compile with XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\" and give DIR");
 }
 
 void TextReader::read_header() {
@@ -144,7 +148,8 @@ void TextReader::read_aliases(std::string_view list) {
 void TextReader::read_tables() {
   auto frames = std::make_shared<StackFrames>();
   bool any = false;
-  for (const std::string_view table : {"FileNames", "FunctionNames", "FileLocations", "StackFrames"}) {
+  for (const std::string_view table :
+       {"FileNames", "FunctionNames", "FileLocations", "StackFrames"}) {
     if (!cursor_.accept_word(table)) continue;
     any = true;
     while (!cursor_.failed() && cursor_.number()) read_table_line(table, *frames);
@@ -163,11 +168,14 @@ void TextReader::read_table_line(std::string_view table, StackFrames& frames) {
   const std::string_view group = cursor_.balanced();
   const auto field = [group](std::string_view key) {
     const std::size_t at = group.find(key);
-    const auto numbers = at == std::string_view::npos ? std::vector<std::int64_t>{} : parse_integers(group.substr(at + key.size(), 12));
+    const auto numbers = at == std::string_view::npos
+                             ? std::vector<std::int64_t>{}
+                             : parse_integers(group.substr(at + key.size(), 12));
     return numbers.empty() ? 0u : static_cast<std::uint32_t>(numbers[0]);
   };
   if (table == "FileLocations")
-    frames.locations.push_back({field("file_name_id="), field("function_name_id="), field(" line=")});
+    frames.locations.push_back(
+        {field("file_name_id="), field("function_name_id="), field(" line=")});
   else
     frames.frames.push_back({field("file_location_id="), field("parent_frame_id=")});
 }
@@ -188,7 +196,8 @@ void TextReader::read_computation() {
     cursor_.word();
     if (cursor_.expect('=')) cursor_.attribute_value();
   }
-  if (!last_) return cursor_.fail(at, "computation '" + std::string(name) + "' has no instructions");
+  if (!last_)
+    return cursor_.fail(at, "computation '" + std::string(name) + "' has no instructions");
   parts_.name = name;
   parts_.root = root_.value_or(*last_);
   parts_.storage = {text_, shapes_.pool()};
@@ -217,8 +226,7 @@ void TextReader::read_computation_header() {
     cursor_.word();
     if (cursor_.expect('=')) cursor_.attribute_value();
   }
-  if (!cursor_.accept('{'))
-    cursor_.fail_here("expected '{' and the instructions of a computation");
+  if (!cursor_.accept('{')) cursor_.fail_here("expected '{' and the instructions of a computation");
 }
 
 void TextReader::read_instruction() {
@@ -255,7 +263,8 @@ void TextReader::read_operands(Instruction& instruction) {
     const std::string_view group = cursor_.peek() == '(' ? cursor_.balanced() : std::string_view();
     if (group.size() < 2) return cursor_.fail_here("expected '('");
     instruction.literal = group.substr(1, group.size() - 2);
-    const bool number = !instruction.literal.empty() && instruction.literal[0] >= '0' && instruction.literal[0] <= '9';
+    const bool number = !instruction.literal.empty() && instruction.literal[0] >= '0' &&
+                        instruction.literal[0] <= '9';
     if (instruction.opcode == Opcode::kParameter && (!number || instruction.literal.size() > 6))
       cursor_.fail_here("expected the number of a parameter");
     return;
@@ -265,7 +274,8 @@ void TextReader::read_operands(Instruction& instruction) {
     if (parts_.operands.size() > instruction.first_operand && !cursor_.expect(',')) return;
     read_operand();
   }
-  instruction.operand_count = static_cast<std::uint32_t>(parts_.operands.size()) - instruction.first_operand;
+  instruction.operand_count =
+      static_cast<std::uint32_t>(parts_.operands.size()) - instruction.first_operand;
 }
 
 /// %x, %x#1#0, or with the shape in front as older XLA prints it.
@@ -296,35 +306,43 @@ void TextReader::read_operand() {
 }
 
 void TextReader::read_attributes(Instruction& instruction, std::size_t start) {
-  const bool ends_a_pair = is_async_done(instruction.opcode) || instruction.opcode == Opcode::kAsyncUpdate;
+  const bool ends_a_pair =
+      is_async_done(instruction.opcode) || instruction.opcode == Opcode::kAsyncUpdate;
   while (!cursor_.failed() && cursor_.accept(',')) {
     Attribute attribute;
     attribute.name = cursor_.word();
-    if (attribute.name.empty() || !cursor_.expect('=')) return cursor_.fail_here("expected name=value");
+    if (attribute.name.empty() || !cursor_.expect('='))
+      return cursor_.fail_here("expected name=value");
     attribute.value = cursor_.attribute_value();
     if (attribute.value.empty()) return cursor_.fail_here("expected a value");
     parts_.attributes.push_back(attribute);
     if (!ends_a_pair) read_calls(attribute.name, attribute.value);
   }
-  instruction.attribute_count = static_cast<std::uint32_t>(parts_.attributes.size()) - instruction.first_attribute;
-  instruction.called_count = static_cast<std::uint32_t>(parts_.called.size()) - instruction.first_called;
+  instruction.attribute_count =
+      static_cast<std::uint32_t>(parts_.attributes.size()) - instruction.first_attribute;
+  instruction.called_count =
+      static_cast<std::uint32_t>(parts_.called.size()) - instruction.first_called;
   if (cursor_.failed()) return;
   if (instruction.opcode == Opcode::kWhile) {
     // Flattened schedules and dataflow want {condition, body}, whatever the text's order.
     if (instruction.called_count != 2)
       return cursor_.fail(start, "a while needs condition= and body=");
     const bool body_first = parts_.attributes[instruction.first_attribute].name == "body";
-    if (body_first) std::swap(parts_.called[instruction.first_called], parts_.called[instruction.first_called + 1]);
+    if (body_first)
+      std::swap(parts_.called[instruction.first_called],
+                parts_.called[instruction.first_called + 1]);
   }
-  const bool needs_call = instruction.opcode == Opcode::kFusion || instruction.opcode == Opcode::kCall ||
+  const bool needs_call = instruction.opcode == Opcode::kFusion ||
+                          instruction.opcode == Opcode::kCall ||
                           instruction.opcode == Opcode::kAsyncStart;
   if (needs_call && instruction.called_count == 0)
     cursor_.fail(start, std::string(instruction.opcode_text) + " names no computation");
 }
 
 void TextReader::read_calls(std::string_view name, std::string_view value) {
-  static constexpr std::string_view kOne[] = {"calls", "to_apply", "condition", "body", "true_computation",
-                                              "false_computation", "select", "scatter"};
+  static constexpr std::string_view kOne[] = {"calls",  "to_apply",         "condition",
+                                              "body",   "true_computation", "false_computation",
+                                              "select", "scatter"};
   static constexpr std::string_view kMany[] = {"branch_computations", "called_computations"};
   const bool one = std::ranges::find(kOne, name) != std::end(kOne);
   const bool many = std::ranges::find(kMany, name) != std::end(kMany);
@@ -353,7 +371,8 @@ void TextReader::define_tuple_element(const Instruction& instruction, std::size_
   std::optional<std::int64_t> index;
   for (std::size_t i = instruction.first_attribute; i < parts_.attributes.size(); ++i)
     if (parts_.attributes[i].name == "index")
-      if (const auto numbers = parse_integers(parts_.attributes[i].value); !numbers.empty()) index = numbers[0];
+      if (const auto numbers = parse_integers(parts_.attributes[i].value); !numbers.empty())
+        index = numbers[0];
   if (!index || instruction.operand_count != 1)
     return cursor_.fail(at, "get-tuple-element needs one operand and index=");
   program_.has_explicit_elements = true;
@@ -405,11 +424,13 @@ void TextReader::finish() {
   for (const std::string_view name : computation_names_) {
     const NamedComputation& named = *computations_.find(name);
     if (!named.defined)
-      return cursor_.fail(named.first_mention, "computation '" + std::string(name) + "' is called but not defined",
+      return cursor_.fail(named.first_mention,
+                          "computation '" + std::string(name) + "' is called but not defined",
                           "the file may be cut");
   }
   if (!has_entry_)
-    return cursor_.fail(text_->size(), "the module has no ENTRY computation", "the file may be cut");
+    return cursor_.fail(text_->size(), "the module has no ENTRY computation",
+                        "the file may be cut");
   if (const auto circle = find_call_cycle(program_))
     return cursor_.fail(computations_.find(program_[*circle].name())->first_mention,
                         "computation '" + std::string(program_[*circle].name()) + "' calls itself");
@@ -417,7 +438,8 @@ void TextReader::finish() {
 }
 
 void TextReader::resolve_aliases() {
-  const auto node_of = [](Shape shape, const std::vector<std::int64_t>& path) -> std::optional<ShapeNodeIndex> {
+  const auto node_of = [](Shape shape,
+                          const std::vector<std::int64_t>& path) -> std::optional<ShapeNodeIndex> {
     ShapeNodeIndex node = 0;
     for (const std::int64_t i : path) {
       const Shape here = shape.at(node);
@@ -433,9 +455,11 @@ void TextReader::resolve_aliases() {
     const auto output_node = node_of(output, alias_paths_[i].output);
     std::optional<ShapeNodeIndex> parameter_node;
     if (alias.parameter < entry.parameters().size())
-      parameter_node = node_of(entry[entry.parameters()[alias.parameter]].shape, alias_paths_[i].parameter);
+      parameter_node =
+          node_of(entry[entry.parameters()[alias.parameter]].shape, alias_paths_[i].parameter);
     if (!output_node || !parameter_node)
-      return cursor_.fail(0, "input_output_alias names a result or a parameter that does not exist");
+      return cursor_.fail(0,
+                          "input_output_alias names a result or a parameter that does not exist");
     alias.output = *output_node;
     alias.parameter_node = *parameter_node;
   }

@@ -25,7 +25,8 @@ class Assigner {
     for (const BufferId buffer : sorted_buffers())
       if (!assign_special(buffer) && !assign_to_existing(buffer)) assign_new(buffer);
     for (const auto& [space, buffers] : heap_buffers_) run_heap(space, buffers);
-    for (const Allocation& allocation : thread_local_allocations(program_)) out_.allocations.push(allocation);
+    for (const Allocation& allocation : thread_local_allocations(program_))
+      out_.allocations.push(allocation);
     combine_temporaries();
     return std::move(out_);
   }
@@ -47,7 +48,9 @@ class Assigner {
   const Value& value(ValueId id) const { return out_.values[id]; }
   const LiveRange& range(ValueId id) const { return out_.liveness.ranges[id]; }
   const Buffer& buffer(BufferId id) const { return out_.liveness.buffers[id]; }
-  const Instruction& definer(ValueId id) const { return program_[value(id).defined_at.instruction]; }
+  const Instruction& definer(ValueId id) const {
+    return program_[value(id).defined_at.instruction];
+  }
 
   const Program& program_;
   MemoryAssignment out_;
@@ -69,7 +72,8 @@ std::vector<BufferId> Assigner::sorted_buffers() {
   for (const ComputationId id : order) {
     if (!out_.schedule.reaches(id)) continue;
     rank[id].resize(program_[id].size());
-    for (const InstructionIndex i : instruction_post_order(program_[id])) rank[id][i.index] = next++;
+    for (const InstructionIndex i : instruction_post_order(program_[id]))
+      rank[id][i.index] = next++;
   }
   struct Key {
     std::int64_t size;
@@ -87,7 +91,8 @@ std::vector<BufferId> Assigner::sorted_buffers() {
     keys.push_back({buffer(id).size.value(), buffer(id).live_out, earliest, id});
   }
   std::ranges::sort(keys, [](const Key& a, const Key& b) {
-    return std::tuple(-a.size, !a.live_out, a.rank, a.id.index) < std::tuple(-b.size, !b.live_out, b.rank, b.id.index);
+    return std::tuple(-a.size, !a.live_out, a.rank, a.id.index) <
+           std::tuple(-b.size, !b.live_out, b.rank, b.id.index);
   });
   std::vector<BufferId> sorted;
   for (const Key& key : keys) sorted.push_back(key.id);
@@ -107,7 +112,8 @@ void Assigner::place(BufferId id, AllocationId allocation) {
   for (const ValueId member : buffer(id).values) {
     out_.cell_of[member] = whole_[allocation];
     auto& residents = residents_[allocation];
-    const auto at = std::ranges::upper_bound(residents, range(member).start, {}, [this](ValueId v) { return range(v).start; });
+    const auto at = std::ranges::upper_bound(residents, range(member).start, {},
+                                             [this](ValueId v) { return range(v).start; });
     residents.insert(at, member);
   }
   out_.allocations[allocation].live_out |= buffer(id).live_out;
@@ -165,16 +171,21 @@ bool Assigner::fits(AllocationId allocation_id, BufferId id) {
   const Allocation& allocation = out_.allocations[allocation_id];
   const Buffer& wanted = buffer(id);
   if (wanted.space != allocation.space || wanted.size > allocation.size) return false;
-  if ((allocation.parameter && !allocation.aliased) || allocation.constant || allocation.tuple_table) return false;
+  if ((allocation.parameter && !allocation.aliased) || allocation.constant ||
+      allocation.tuple_table)
+    return false;
   if (wanted.live_out && wanted.size != allocation.size) return false;
   // Residents are disjoint but for shared ends, so those around the wanted range are enough.
   const auto& residents = residents_[allocation_id];
   for (const ValueId member : wanted.values) {
-    const auto behind = std::ranges::upper_bound(residents, range(member).end, {}, [this](ValueId v) { return range(v).start; });
+    const auto behind = std::ranges::upper_bound(residents, range(member).end, {},
+                                                 [this](ValueId v) { return range(v).start; });
     for (auto resident = behind; resident != residents.begin();) {
       --resident;
       if (interferes(member, *resident)) return false;
-      if (range(*resident).end < range(member).start && range(*resident).start < range(*resident).end) break;
+      if (range(*resident).end < range(member).start &&
+          range(*resident).start < range(*resident).end)
+        break;
     }
     if (definer(member).opcode == Opcode::kCopy)
       for (const ValueId resident : residents)
@@ -212,7 +223,8 @@ bool Assigner::writes_over(ValueId user, ValueId operand) {
 
 bool Assigner::copies_from(ValueId copy, ValueId source) {
   const Position& at = value(copy).defined_at;
-  for (const Operand& operand : program_[at.instruction.computation].operands(at.instruction.instruction))
+  for (const Operand& operand :
+       program_[at.instruction.computation].operands(at.instruction.instruction))
     if (out_.values.at(at.instruction.computation, operand) == source) return true;
   return false;
 }
@@ -229,7 +241,10 @@ void Assigner::assign_new(BufferId id) {
 class HeapReplay {
  public:
   HeapReplay(const Program& program, MemoryAssignment& out, const std::vector<BufferId>& buffers)
-      : program_(program), out_(out), item_of_(out.liveness.buffers.size(), kNone), ends_(out.values.values().size()) {
+      : program_(program),
+        out_(out),
+        item_of_(out.liveness.buffers.size(), kNone),
+        ends_(out.values.values().size()) {
     for (const BufferId id : buffers)
       for (const ValueId member : out.liveness.buffers[id].values) values_.push_back(member);
     std::ranges::sort(values_, [this](ValueId a, ValueId b) {
@@ -264,13 +279,16 @@ class HeapReplay {
   static constexpr std::uint32_t kNone = 0xffffffff;
   static std::size_t step(LogicalTime time) { return static_cast<std::size_t>(time.value()); }
   const LiveRange& range(ValueId id) const { return out_.liveness.ranges[id]; }
-  const Buffer& buffer_of(ValueId id) const { return out_.liveness.buffers[out_.liveness.buffer_of[id]]; }
+  const Buffer& buffer_of(ValueId id) const {
+    return out_.liveness.buffers[out_.liveness.buffer_of[id]];
+  }
 
   void define(ValueId id, std::size_t now) {
     const BufferId buffer = out_.liveness.buffer_of[id];
     if (buffer_of(id).size == Bytes(0)) return;
     if (item_of_[buffer] == kNone) {
-      const auto shared = buffer_of(id).values.size() == 1 ? find_dying_operand(id, now) : std::nullopt;
+      const auto shared =
+          buffer_of(id).values.size() == 1 ? find_dying_operand(id, now) : std::nullopt;
       if (shared) return add_use(*shared, id);
       item_of_[buffer] = static_cast<std::uint32_t>(items_.size());
       items_.push_back({{}, id.index});
@@ -304,7 +322,10 @@ class HeapReplay {
       if (dying == freed.end()) continue;
       // The operand must be read where it is defined, not behind a bitcast or out of a tuple.
       const Position& source = out_.values[operand].defined_at;
-      if (source.instruction != InstructionId{at.instruction.computation, operands[k].instruction} || operands[k].node != 0) continue;
+      if (source.instruction !=
+              InstructionId{at.instruction.computation, operands[k].instruction} ||
+          operands[k].node != 0)
+        continue;
       if (source.node != 0) continue;
       if (!can_share_operand_buffer(program_, at.instruction, k, 0, at.node)) continue;
       free(operand);
@@ -329,13 +350,15 @@ void Assigner::run_heap(MemorySpace space, const std::vector<BufferId>& buffers)
   const std::vector<HeapItem> items = replay.replay();
   const HeapResult packed = pack_heap(items);
   out_.heaps.push_back({space, packed.size, packed.temporal});
-  const AllocationId allocation = out_.allocations.push({.size = packed.size, .space = space, .parameter = {}});
+  const AllocationId allocation =
+      out_.allocations.push({.size = packed.size, .space = space, .parameter = {}});
   const std::size_t first_cell = out_.cells.size();
   for (std::size_t i = 0; i < items.size(); ++i)
     out_.cells.push({allocation, packed.offsets[i], largest_use(items[i])});
   for (const BufferId id : buffers)
     for (const ValueId member : buffer(id).values)
-      if (const auto item = replay.item_of(member)) out_.cell_of[member] = CellId(first_cell + *item);
+      if (const auto item = replay.item_of(member))
+        out_.cell_of[member] = CellId(first_cell + *item);
 }
 
 /// Temporaries of one memory space become one block: they stand end to end, each start aligned.
@@ -344,7 +367,9 @@ void Assigner::combine_temporaries() {
   for (const AllocationId id : ids(out_.allocations)) order.push_back(id);
   // XLA moves temporaries behind the others with std::partition, whose order decides which of them
   // stands last and so is not padded.
-  const auto first_temp = std::partition(order.begin(), order.end(), [this](AllocationId id) { return !out_.allocations[id].is_temp(); });
+  const auto first_temp = std::partition(order.begin(), order.end(), [this](AllocationId id) {
+    return !out_.allocations[id].is_temp();
+  });
   IdVector<AllocationId, std::pair<AllocationId, Bytes>> moved(out_.allocations.size());
   IdVector<AllocationId, Allocation> combined;
   std::map<MemorySpace, AllocationId> block;

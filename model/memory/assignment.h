@@ -1,4 +1,5 @@
-// What XLA's buffer assignment allocates for a program: every allocation, and where each value lies.
+// What XLA's buffer assignment allocates for a program: every allocation, and where each value
+// lies.
 //
 // Parameters, constants, results and the tables of tuples get allocations of their own; a donated
 // parameter, or a result, may house other values while it is not needed. Everything else is packed

@@ -7,7 +7,8 @@ namespace {
 
 class Flattener {
  public:
-  Flattener(const Program& program, const Schedule& schedule) : program_(program), schedule_(schedule) {
+  Flattener(const Program& program, const Schedule& schedule)
+      : program_(program), schedule_(schedule) {
     const std::size_t n = program.computations.size();
     flat_.position.resize(n);
     flat_.span.resize(n);
@@ -73,10 +74,13 @@ class Flattener {
 
 Result<Schedule> text_schedule(const Program& program) {
   if (!program.is_scheduled)
-    return Error{ErrorKind::kInput, "the module is not scheduled (no is_scheduled=true)",
-                 {program.path, {}, {}}, "",
-                 "memory and time depend on the order XLA chose: give the …after_optimizations.txt of "
-                 "the dump, not an earlier stage"};
+    return Error{
+        ErrorKind::kInput,
+        "the module is not scheduled (no is_scheduled=true)",
+        {program.path, {}, {}},
+        "",
+        "memory and time depend on the order XLA chose: give the …after_optimizations.txt of "
+        "the dump, not an earlier stage"};
   Schedule schedule;
   schedule.order.resize(program.computations.size());
   return schedule;

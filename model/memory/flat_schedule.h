@@ -28,9 +28,11 @@ struct FlatSchedule {
   };
 
   std::vector<InstructionId> order;  ///< by position
-  IdVector<ComputationId, std::vector<LogicalTime>> position;  ///< of each instruction; empty when not reached
+  IdVector<ComputationId, std::vector<LogicalTime>>
+      position;  ///< of each instruction; empty when not reached
   IdVector<ComputationId, Span> span;
-  IdVector<ComputationId, std::optional<InstructionId>> caller;  ///< who runs it: a while, call, …, start
+  IdVector<ComputationId, std::optional<InstructionId>>
+      caller;  ///< who runs it: a while, call, …, start
   /// For computations that an async start wraps, directly or further out: the position of its done.
   IdVector<ComputationId, std::optional<LogicalTime>> async_done;
 
@@ -42,8 +44,8 @@ struct FlatSchedule {
 /// first reached.
 FlatSchedule flatten(const Program& program, const Schedule& schedule);
 
-/// The done that ends what `start` began, following updates; empty when it is in another computation
-/// (a copy that is still under way when a loop's iteration ends).
+/// The done that ends what `start` began, following updates; empty when it is in another
+/// computation (a copy that is still under way when a loop's iteration ends).
 std::optional<InstructionIndex> find_done(const Computation& computation, InstructionIndex start);
 
 }  // namespace spillway

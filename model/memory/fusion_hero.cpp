@@ -20,12 +20,15 @@ struct ReductionSizes {
   std::int64_t major = 1, middle = 1, minor = 1;
 };
 
-std::optional<ReductionSizes> reduction_sizes(const Computation& computation, InstructionIndex reduce) {
+std::optional<ReductionSizes> reduction_sizes(const Computation& computation,
+                                              InstructionIndex reduce) {
   const Shape input = computation.shape_of(computation.operands(reduce)[0]);
   const auto reduced = parse_integers(computation.attribute(reduce, "dimensions").value_or(""));
-  std::vector<std::int64_t> physical(input.minor_to_major().rbegin(), input.minor_to_major().rend());
+  std::vector<std::int64_t> physical(input.minor_to_major().rbegin(),
+                                     input.minor_to_major().rend());
   if (physical.empty())
-    for (std::int64_t d = 0; d < static_cast<std::int64_t>(input.dims().size()); ++d) physical.push_back(d);
+    for (std::int64_t d = 0; d < static_cast<std::int64_t>(input.dims().size()); ++d)
+      physical.push_back(d);
   // Runs of kept and of reduced dimensions, major to minor.
   struct Run {
     bool reduced;
@@ -38,7 +41,9 @@ std::optional<ReductionSizes> reduction_sizes(const Computation& computation, In
     if (runs.empty() || runs.back().reduced != is_reduced) runs.push_back({is_reduced, 1});
     runs.back().size *= size;
   }
-  const auto count = [&runs](bool wanted) { return std::ranges::count(runs, wanted, &Run::reduced); };
+  const auto count = [&runs](bool wanted) {
+    return std::ranges::count(runs, wanted, &Run::reduced);
+  };
   if (runs.empty() || runs.size() > 3 || (count(true) > 1 && count(false) > 1)) return std::nullopt;
   if (count(true) == 0) return std::nullopt;
   ReductionSizes sizes;
@@ -60,7 +65,8 @@ bool has_reduction_emitter(const Computation& computation, InstructionIndex i) {
   if (computation[i].opcode != Opcode::kReduce) return false;
   const auto sizes = reduction_sizes(computation, i);
   if (!sizes) return false;
-  if (sizes->row) return sizes->minor >= kWarp || kWarp % std::max<std::int64_t>(sizes->minor, 1) == 0;
+  if (sizes->row)
+    return sizes->minor >= kWarp || kWarp % std::max<std::int64_t>(sizes->minor, 1) == 0;
   const std::int64_t reduced = sizes->middle;
   const std::int64_t minor = sizes->minor;
   const bool elemental = reduced < kWarp || (reduced < 2 * kWarp && minor < kWarp) ||
@@ -69,13 +75,15 @@ bool has_reduction_emitter(const Computation& computation, InstructionIndex i) {
 }
 
 /// The first transpose or concatenation behind elementwise steps of any number of operands.
-std::optional<InstructionIndex> find_behind(const Computation& computation, InstructionIndex from, Opcode wanted) {
+std::optional<InstructionIndex> find_behind(const Computation& computation, InstructionIndex from,
+                                            Opcode wanted) {
   std::vector<InstructionIndex> queue = {from};
   std::vector<bool> seen(computation.size(), false);
   for (std::size_t k = 0; k < queue.size(); ++k) {
     const InstructionIndex at = queue[k];
     if (computation[at].opcode == wanted) return at;
-    const bool passes = computation[at].opcode == Opcode::kBitcast || is_elementwise(computation[at].opcode);
+    const bool passes =
+        computation[at].opcode == Opcode::kBitcast || is_elementwise(computation[at].opcode);
     if (!passes || computation[at].opcode == Opcode::kCopy) continue;
     for (const Operand& operand : computation.operands(at)) {
       if (seen[operand.instruction.index]) continue;
@@ -94,7 +102,8 @@ InstructionIndex hero_of(const Computation& computation, InstructionIndex root) 
     hero = next;
   }
   if (const auto transpose = find_behind(computation, hero, Opcode::kTranspose)) return *transpose;
-  if (const auto concatenate = find_behind(computation, hero, Opcode::kConcatenate)) return *concatenate;
+  if (const auto concatenate = find_behind(computation, hero, Opcode::kConcatenate))
+    return *concatenate;
   return computation[hero].opcode == Opcode::kReduce ? hero : root;
 }
 
@@ -106,14 +115,16 @@ FusionHeroes find_heroes(const Program& program, InstructionId fusion) {
   FusionHeroes heroes;
   const InstructionIndex root = inner.root().instruction;
   if (inner[root].opcode == Opcode::kTuple) {
-    for (const Operand& output : inner.operands(root)) heroes.roots.push_back({output.instruction, output.instruction});
+    for (const Operand& output : inner.operands(root))
+      heroes.roots.push_back({output.instruction, output.instruction});
   } else {
     heroes.roots.push_back({root, root});
   }
   if (has_attribute(outer, fusion.instruction, "kind", "kCustom")) return heroes;
   for (FusionRoot& output : heroes.roots) {
     output.hero = hero_of(inner, output.root);
-    if (!heroes.reduction && has_reduction_emitter(inner, output.hero)) heroes.reduction = output.hero;
+    if (!heroes.reduction && has_reduction_emitter(inner, output.hero))
+      heroes.reduction = output.hero;
   }
   return heroes;
 }

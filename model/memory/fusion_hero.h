@@ -1,5 +1,5 @@
-// The operation that decides how XLA's GPU compiler walks a fusion: a reduction or a transpose behind
-// elementwise steps, else the root itself.
+// The operation that decides how XLA's GPU compiler walks a fusion: a reduction or a transpose
+// behind elementwise steps, else the root itself.
 #pragma once
 
 #include <optional>

@@ -96,7 +96,8 @@ std::int64_t best_fit(std::vector<Chunk>& used, std::int64_t size, std::int64_t 
   return best;
 }
 
-HeapResult pack(const std::vector<HeapItem>& items, const std::vector<std::uint32_t>& order, std::int32_t times) {
+HeapResult pack(const std::vector<HeapItem>& items, const std::vector<std::uint32_t>& order,
+                std::int32_t times) {
   HeapResult result;
   result.offsets.resize(items.size());
   TimeIndex index(times);
@@ -108,7 +109,8 @@ HeapResult pack(const std::vector<HeapItem>& items, const std::vector<std::uint3
     used.clear();
     for (const HeapItem::Use& use : item.uses) index.collect(use.start, use.end, used);
     const std::int64_t offset = best_fit(used, size, item.uses[0].size.value());
-    for (const HeapItem::Use& use : item.uses) index.add(use.start, use.end, {offset, offset + size});
+    for (const HeapItem::Use& use : item.uses)
+      index.add(use.start, use.end, {offset, offset + size});
     result.offsets[i] = Bytes(offset);
     heap_end = std::max(heap_end, offset + size);
   }

@@ -1,5 +1,5 @@
-// Packs buffers with known live times into one block, as XLA's best-fit heap does, in two orders; the
-// smaller block wins.
+// Packs buffers with known live times into one block, as XLA's best-fit heap does, in two orders;
+// the smaller block wins.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ struct HeapItem {
     std::int32_t start = 0, end = 0;
     Bytes size;
   };
-  std::vector<Use> uses;       ///< first use first; at least one
+  std::vector<Use> uses;        ///< first use first; at least one
   std::uint32_t tie_break = 0;  ///< smaller first among equals
 };
 
@@ -32,8 +32,8 @@ struct HeapResult {
 /// Every offset is a multiple of this.
 inline constexpr Bytes kHeapAlignment{256};
 
-/// Spatial order: larger first, then longer. Temporal order: longer first, then larger. Each item takes
-/// the smallest free gap that holds it over all its times; ties go to the lower offset.
+/// Spatial order: larger first, then longer. Temporal order: longer first, then larger. Each item
+/// takes the smallest free gap that holds it over all its times; ties go to the lower offset.
 HeapResult pack_heap(const std::vector<HeapItem>& items);
 
 }  // namespace spillway

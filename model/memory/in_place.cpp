@@ -47,7 +47,8 @@ std::vector<InPlacePair> by_opcode(const Computation& computation, InstructionIn
     case Opcode::kAllReduceStart: {
       if (in.operand_count == 1) return {{0, 0, 0}};
       std::vector<InPlacePair> pairs;
-      for (std::uint32_t k = 0; k < in.operand_count; ++k) pairs.push_back({k, 0, in.shape.element_node(k)});
+      for (std::uint32_t k = 0; k < in.operand_count; ++k)
+        pairs.push_back({k, 0, in.shape.element_node(k)});
       return pairs;
     }
     case Opcode::kRaggedAllToAll:
@@ -70,7 +71,9 @@ std::vector<InPlacePair> annotated(const Computation& computation, InstructionIn
     const std::size_t close = rest.find('}', open);
     const std::size_t paren = rest.find('(', close);
     const std::size_t end = rest.find(')', close);
-    if (close == std::string_view::npos || paren == std::string_view::npos || end == std::string_view::npos) break;
+    if (close == std::string_view::npos || paren == std::string_view::npos ||
+        end == std::string_view::npos)
+      break;
     const auto output_path = parse_integers(rest.substr(open, close - open));
     const auto operand = parse_integers(rest.substr(paren, end - paren));
     rest = rest.substr(end);
@@ -88,7 +91,8 @@ std::vector<InPlacePair> annotated(const Computation& computation, InstructionIn
 }
 
 /// The in-place pairs of what stands at the source of a fusion's output.
-std::vector<InPlacePair> source_pairs(const Program& program, ComputationId in, InstructionIndex i) {
+std::vector<InPlacePair> source_pairs(const Program& program, ComputationId in,
+                                      InstructionIndex i) {
   if (program[in][i].opcode == Opcode::kFusion) return found_in_fusion(program, {in, i});
   std::vector<InPlacePair> pairs = by_opcode(program[in], i);
   if (program[in][i].opcode == Opcode::kCustomCall) pairs = annotated(program[in], i);
@@ -110,12 +114,14 @@ std::vector<InPlacePair> found_in_fusion(const Program& program, InstructionId i
     for (const InPlacePair& pair : source_pairs(program, inner_id, source.instruction)) {
       if (pair.output != source.node) continue;
       const Operand operand = inner.operands(source.instruction)[pair.operand_number];
-      Place input = follow_indirections(inner, {operand.instruction, operand.node + pair.operand_node});
+      Place input =
+          follow_indirections(inner, {operand.instruction, operand.node + pair.operand_node});
       if (inner[input.instruction].opcode == Opcode::kFusion) {
         for (const InPlacePair& nested : in_place_pairs(program, {inner_id, input.instruction})) {
           if (nested.output != input.node) continue;
           const Operand through = inner.operands(input.instruction)[nested.operand_number];
-          input = follow_indirections(inner, {through.instruction, through.node + nested.operand_node});
+          input =
+              follow_indirections(inner, {through.instruction, through.node + nested.operand_node});
           break;
         }
       }

@@ -74,7 +74,8 @@ void LivenessFinder::join_aliases(InstructionId id) {
   if (in.opcode == Opcode::kWhile) {
     for (ShapeNodeIndex node = 0; node < in.shape.node_count(); ++node) {
       const ValueId carried = values_.at(id, node);
-      join(carried, values_.at(id.computation, Operand{operands[0].instruction, operands[0].node + node}));
+      join(carried,
+           values_.at(id.computation, Operand{operands[0].instruction, operands[0].node + node}));
       for (const ComputationId callee : computation.called(id.instruction))
         join(carried, values_.at({callee, program_[callee].parameters()[0]}, node));
       const ComputationId body = computation.called(id.instruction)[1];
@@ -93,14 +94,17 @@ void LivenessFinder::join_aliases(InstructionId id) {
   }
   for (const InPlacePair& pair : in_place_pairs(program_, id)) {
     const Operand operand = operands[pair.operand_number];
-    join(values_.at(id, pair.output), values_.at(id.computation, Operand{operand.instruction, operand.node + pair.operand_node}));
+    join(
+        values_.at(id, pair.output),
+        values_.at(id.computation, Operand{operand.instruction, operand.node + pair.operand_node}));
   }
 }
 
 void LivenessFinder::join_donated() {
   const Computation& entry = program_.entry_computation();
   for (const InputOutputAlias& alias : program_.aliases)
-    join(values_.at(program_.entry, Operand{entry.root().instruction, entry.root().node + alias.output}),
+    join(values_.at(program_.entry,
+                    Operand{entry.root().instruction, entry.root().node + alias.output}),
          values_.at({program_.entry, entry.parameters()[alias.parameter]}, alias.parameter_node));
 }
 
@@ -120,7 +124,10 @@ void LivenessFinder::make_buffers() {
   const Operand root = entry.root();
   const std::uint32_t nodes = entry.shape_of(root).node_count();
   for (ShapeNodeIndex node = 0; node < nodes; ++node)
-    result_.buffers[result_.buffer_of[values_.at(program_.entry, Operand{root.instruction, root.node + node})]].live_out = true;
+    result_
+        .buffers[result_.buffer_of[values_.at(program_.entry,
+                                              Operand{root.instruction, root.node + node})]]
+        .live_out = true;
 }
 
 void LivenessFinder::find_ranges() {
@@ -129,8 +136,9 @@ void LivenessFinder::find_ranges() {
     const InstructionId id = values_[value].defined_at.instruction;
     const FlatSchedule::Span& span = flat_.span[id.computation];
     const bool parameter = program_[id].opcode == Opcode::kParameter;
-    result_.ranges[value] = {parameter ? span.start : flat_.position[id.computation][id.instruction.index],
-                             definition_end(id, span)};
+    result_.ranges[value] = {
+        parameter ? span.start : flat_.position[id.computation][id.instruction.index],
+        definition_end(id, span)};
   }
   for (const ComputationId id : ids(program_.computations)) {
     if (!flat_.reaches(id)) continue;
@@ -179,9 +187,11 @@ void LivenessFinder::extend_uses(InstructionId id) {
   }
   const bool passes_through = in.opcode == Opcode::kTuple || in.opcode == Opcode::kDomain;
   for (const Operand& operand : computation.operands(id.instruction)) {
-    const std::uint32_t nodes = in.opcode == Opcode::kCopy ? 1 : computation.shape_of(operand).node_count();
+    const std::uint32_t nodes =
+        in.opcode == Opcode::kCopy ? 1 : computation.shape_of(operand).node_count();
     for (ShapeNodeIndex node = 0; node < nodes && !passes_through; ++node)
-      extend_to(values_.at(id.computation, Operand{operand.instruction, operand.node + node}), time);
+      extend_to(values_.at(id.computation, Operand{operand.instruction, operand.node + node}),
+                time);
   }
 }
 
@@ -206,7 +216,8 @@ void LivenessFinder::make_disjoint() {
 
 }  // namespace
 
-Liveness find_liveness(const Program& program, const FlatSchedule& schedule, const ValueTable& values) {
+Liveness find_liveness(const Program& program, const FlatSchedule& schedule,
+                       const ValueTable& values) {
   return LivenessFinder(program, schedule, values).run();
 }
 

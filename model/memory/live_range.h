@@ -14,7 +14,7 @@ struct Buffer {
   std::vector<ValueId> values;  ///< ascending
   Bytes size;                   ///< of the largest value
   MemorySpace space = MemorySpace::kDevice;
-  bool live_out = false;        ///< part of what the program returns
+  bool live_out = false;  ///< part of what the program returns
 };
 
 /// Both ends inclusive, as XLA counts: the value exists from its definition up to and with its last
@@ -35,7 +35,8 @@ struct Liveness {
 };
 
 /// Follows XLA's HloAliasAnalysis and HloLiveRange.
-Liveness find_liveness(const Program& program, const FlatSchedule& schedule, const ValueTable& values);
+Liveness find_liveness(const Program& program, const FlatSchedule& schedule,
+                       const ValueTable& values);
 
 /// The parameter an entry output may reuse, if the program's alias table holds one.
 bool parameter_is_aliased(const Program& program, std::uint32_t parameter, ShapeNodeIndex node);

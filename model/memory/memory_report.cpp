@@ -74,14 +74,16 @@ BufferClass class_of(const Allocation& allocation) {
   return allocation.live_out ? BufferClass::kOutput : BufferClass::kTemporary;
 }
 
-LiveBuffer describe(const Program& program, const MemoryAssignment& memory, CellId cell, ValueId value) {
+LiveBuffer describe(const Program& program, const MemoryAssignment& memory, CellId cell,
+                    ValueId value) {
   const Position& at = memory.values[value].defined_at;
   const Instruction& in = program[at.instruction];
   LiveBuffer buffer;
   buffer.name = std::string(in.name);
   if (in.shape.is_tuple()) buffer.name += path_to_string(in.shape, at.node);
   buffer.shape = to_string(memory.values[value].shape);
-  buffer.op_name = std::string(metadata_field(program[at.instruction.computation], at.instruction.instruction, "op_name"));
+  buffer.op_name = std::string(
+      metadata_field(program[at.instruction.computation], at.instruction.instruction, "op_name"));
   buffer.bytes = memory.cells[cell].size;
   buffer.kind = class_of(memory.allocations[memory.cells[cell].allocation]);
   buffer.layer = layer_of(buffer.op_name);
@@ -89,7 +91,8 @@ LiveBuffer describe(const Program& program, const MemoryAssignment& memory, Cell
 }
 
 /// The value that lies in `cell` at `position`; the later one where two meet.
-std::optional<ValueId> resident_at(const MemoryAssignment& memory, const std::vector<ValueId>& values, LogicalTime position) {
+std::optional<ValueId> resident_at(const MemoryAssignment& memory,
+                                   const std::vector<ValueId>& values, LogicalTime position) {
   std::optional<ValueId> found;
   for (const ValueId value : values) {
     const LiveRange& range = memory.liveness.ranges[value];
@@ -98,7 +101,8 @@ std::optional<ValueId> resident_at(const MemoryAssignment& memory, const std::ve
   return found;
 }
 
-std::vector<LiveBuffer> describe_peak(const Program& program, const MemoryAssignment& memory, LogicalTime peak) {
+std::vector<LiveBuffer> describe_peak(const Program& program, const MemoryAssignment& memory,
+                                      LogicalTime peak) {
   IdVector<CellId, std::vector<ValueId>> residents(memory.cells.size());
   for (const ValueId value : ids(memory.values.values()))
     if (const auto cell = memory.cell_of[value]) residents[*cell].push_back(value);
@@ -113,7 +117,8 @@ std::vector<LiveBuffer> describe_peak(const Program& program, const MemoryAssign
 }
 
 /// The largest sum of heap cells of one memory space that are live together.
-Bytes packed_perfectly(const MemoryAssignment& memory, const Occupancy& occupancy, MemorySpace space) {
+Bytes packed_perfectly(const MemoryAssignment& memory, const Occupancy& occupancy,
+                       MemorySpace space) {
   std::map<std::int32_t, std::int64_t> changes;
   for (const auto& stretch : occupancy.stretches) {
     const Cell& cell = memory.cells[stretch.cell];
@@ -167,14 +172,16 @@ MemoryTotals sum_totals(const MemoryAssignment& memory) {
       totals.largest_allocation = std::max(totals.largest_allocation, size);
     }
     if (allocation.parameter) (host ? totals.host_argument : totals.argument) += size;
-    if (allocation.parameter && allocation.aliased) (host ? totals.host_alias : totals.alias) += size;
+    if (allocation.parameter && allocation.aliased)
+      (host ? totals.host_alias : totals.alias) += size;
     if (allocation.live_out) (host ? totals.host_output : totals.output) += size;
     if (allocation.is_temp()) (host ? totals.host_temp : totals.temp) += size;
   }
   const Occupancy occupancy = find_occupancy(memory);
   totals.no_fragmentation = totals.total_device;
   for (const MemoryAssignment::Heap& heap : memory.heaps)
-    if (!is_host(heap.space)) totals.no_fragmentation -= heap.size - packed_perfectly(memory, occupancy, heap.space);
+    if (!is_host(heap.space))
+      totals.no_fragmentation -= heap.size - packed_perfectly(memory, occupancy, heap.space);
   return totals;
 }
 

@@ -41,7 +41,7 @@ struct CurvePoint {
 };
 
 struct HostTraffic {
-  Bytes device_to_host, host_to_device;  ///< of one step, loops multiplied
+  Bytes device_to_host, host_to_device;    ///< of one step, loops multiplied
   std::int64_t offloads = 0, reloads = 0;  ///< copies of one step
 };
 
@@ -59,7 +59,8 @@ MemoryTotals sum_totals(const MemoryAssignment& memory);
 HostTraffic sum_traffic(const Program& program);
 MemoryReport make_memory_report(const Program& program, const MemoryAssignment& memory);
 
-/// The layer an operation belongs to in an unrolled program: "layers_12" or "layer_12" in its op_name.
+/// The layer an operation belongs to in an unrolled program: "layers_12" or "layer_12" in its
+/// op_name.
 std::optional<std::int64_t> layer_of(std::string_view op_name);
 
 }  // namespace spillway

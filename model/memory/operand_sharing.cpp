@@ -11,7 +11,8 @@ namespace {
 
 bool is_effective_scalar(Shape shape) { return shape.elements() == 1; }
 
-std::uint32_t count_operand(const Computation& computation, InstructionIndex user, InstructionIndex operand) {
+std::uint32_t count_operand(const Computation& computation, InstructionIndex user,
+                            InstructionIndex operand) {
   std::uint32_t count = 0;
   for (const Operand& o : computation.operands(user)) count += o.instruction == operand ? 1 : 0;
   return count;
@@ -19,21 +20,24 @@ std::uint32_t count_operand(const Computation& computation, InstructionIndex use
 
 /// Whether `user` reads its operand element by element. A dynamic-update-slice does so with the
 /// array it updates, not with the update or the indices.
-bool is_elementwise_on_operand(const Computation& computation, InstructionIndex user, std::uint32_t operand_number) {
+bool is_elementwise_on_operand(const Computation& computation, InstructionIndex user,
+                               std::uint32_t operand_number) {
   const Instruction& in = computation[user];
   if (in.opcode == Opcode::kDynamicUpdateSlice) return operand_number == 0;
   if (in.opcode == Opcode::kFusion) return false;
   if (!is_elementwise(in.opcode)) return false;
   // select and clamp may broadcast a scalar; that operand is not elementwise.
   const Shape operand = computation.shape_of(computation.operands(user)[operand_number]);
-  return operand.is_array() && in.shape.is_array() && std::ranges::equal(operand.dims(), in.shape.dims());
+  return operand.is_array() && in.shape.is_array() &&
+         std::ranges::equal(operand.dims(), in.shape.dims());
 }
 
 /// Walks a fusion from one parameter to one output, and decides whether writing the output may
 /// overwrite the parameter.
 class FusionWalk {
  public:
-  FusionWalk(const Program& program, InstructionId fusion, std::uint32_t parameter, ShapeNodeIndex output)
+  FusionWalk(const Program& program, InstructionId fusion, std::uint32_t parameter,
+             ShapeNodeIndex output)
       : inner_(program[program[fusion.computation].called(fusion.instruction)[0]]),
         heroes_(find_heroes(program, fusion)),
         output_node_(output),
@@ -69,7 +73,8 @@ class FusionWalk {
     if (output_node_ > 0 && root.opcode == Opcode::kTuple)
       output_ = inner_.operands(output_)[root.shape.path(output_node_)[0]].instruction;
     source_ = output_;
-    if (inner_[source_].opcode == Opcode::kBitcast) source_ = inner_.operands(source_)[0].instruction;
+    if (inner_[source_].opcode == Opcode::kBitcast)
+      source_ = inner_.operands(source_)[0].instruction;
   }
 
   /// Whether the step from `at` to a user keeps the order in which elements are visited.
@@ -80,19 +85,25 @@ class FusionWalk {
       const std::uint32_t inputs = user.shape.is_tuple() ? user.shape.tuple_size() : 1;
       if (use.operand_number < inputs && count_operand(inner_, use.user, at) == 1) return true;
     }
-    if (use.user == source_ && user.opcode == Opcode::kSort && count_operand(inner_, use.user, at) == 1)
-      return !user.shape.is_tuple() ? output_node_ == 0 : output_node_ == user.shape.element_node(use.operand_number);
+    if (use.user == source_ && user.opcode == Opcode::kSort &&
+        count_operand(inner_, use.user, at) == 1)
+      return !user.shape.is_tuple() ? output_node_ == 0
+                                    : output_node_ == user.shape.element_node(use.operand_number);
     if (source_opcode == Opcode::kDynamicUpdateSlice && user.opcode == Opcode::kDynamicSlice) {
       const auto updates = inner_.operands(source_);
       const auto slices = inner_.operands(use.user);
-      const bool same_array = updates[0] == slices[0] && same_shape(user.shape, inner_.shape_of(updates[1]));
+      const bool same_array =
+          updates[0] == slices[0] && same_shape(user.shape, inner_.shape_of(updates[1]));
       if (same_array) return is_effective_scalar(user.shape) || same_start(slices, updates);
     }
-    const bool keeps_order = (is_elementwise_on_operand(inner_, use.user, use.operand_number) && user.opcode != Opcode::kCopy) ||
-                             user.opcode == Opcode::kBitcast || user.opcode == Opcode::kTuple || heroes_.reduction == use.user;
+    const bool keeps_order = (is_elementwise_on_operand(inner_, use.user, use.operand_number) &&
+                              user.opcode != Opcode::kCopy) ||
+                             user.opcode == Opcode::kBitcast || user.opcode == Opcode::kTuple ||
+                             heroes_.reduction == use.user;
     if (keeps_order) return true;
     // The update of the final dynamic-update-slice: safe when the slice it came from was the same.
-    return use.user == source_ && source_opcode == Opcode::kDynamicUpdateSlice && use.operand_number == 1;
+    return use.user == source_ && source_opcode == Opcode::kDynamicUpdateSlice &&
+           use.operand_number == 1;
   }
 
   static bool same_start(std::span<const Operand> slice, std::span<const Operand> update) {
@@ -127,8 +138,8 @@ bool same_buffer_size(Shape a, Shape b) {
   return a.is_array() && b.is_array() && a.elements() == b.elements() && a.bits() == b.bits();
 }
 
-bool shares_in_custom_call(const Computation& computation, InstructionIndex user, std::uint32_t operand_number,
-                           ShapeNodeIndex output) {
+bool shares_in_custom_call(const Computation& computation, InstructionIndex user,
+                           std::uint32_t operand_number, ShapeNodeIndex output) {
   const auto target = computation.attribute(user, "custom_call_target");
   if (!target || target->find("__cublas$lt$matmul\"") == std::string_view::npos) return false;
   // D = alpha * A * B + beta * C may overwrite C when beta is not zero.
@@ -137,14 +148,16 @@ bool shares_in_custom_call(const Computation& computation, InstructionIndex user
   const bool uses_c = beta != std::string_view::npos && config[beta + 7] != '0';
   const auto operands = computation.operands(user);
   const Shape shape = computation[user].shape;
-  return uses_c && operand_number == 2 && count_operand(computation, user, operands[2].instruction) == 1 &&
-         shape.is_tuple() && output == shape.element_node(0);
+  return uses_c && operand_number == 2 &&
+         count_operand(computation, user, operands[2].instruction) == 1 && shape.is_tuple() &&
+         output == shape.element_node(0);
 }
 
 }  // namespace
 
-bool can_share_operand_buffer(const Program& program, InstructionId user, std::uint32_t operand_number,
-                              ShapeNodeIndex operand_node, ShapeNodeIndex output) {
+bool can_share_operand_buffer(const Program& program, InstructionId user,
+                              std::uint32_t operand_number, ShapeNodeIndex operand_node,
+                              ShapeNodeIndex output) {
   const Computation& computation = program[user.computation];
   const Instruction& in = computation[user.instruction];
   const Operand operand = computation.operands(user.instruction)[operand_number];
@@ -154,7 +167,8 @@ bool can_share_operand_buffer(const Program& program, InstructionId user, std::u
   const bool same = same_shape(from, to);
   if (same)
     for (const InPlacePair& pair : in_place_pairs(program, user))
-      if (pair.operand_number == operand_number && pair.operand_node == operand_node && pair.output == output)
+      if (pair.operand_number == operand_number && pair.operand_node == operand_node &&
+          pair.output == output)
         return true;
   switch (in.opcode) {
     case Opcode::kFusion:
@@ -162,7 +176,8 @@ bool can_share_operand_buffer(const Program& program, InstructionId user, std::u
       return FusionWalk(program, user, operand_number, output).may_overwrite();
     case Opcode::kAllReduce:
     case Opcode::kCollectiveBroadcast:
-      return in.operand_count == 1 || (in.shape.is_tuple() && output == in.shape.element_node(operand_number));
+      return in.operand_count == 1 ||
+             (in.shape.is_tuple() && output == in.shape.element_node(operand_number));
     case Opcode::kCustomCall:
       return shares_in_custom_call(computation, user.instruction, operand_number, output);
     default:

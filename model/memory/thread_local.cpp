@@ -5,7 +5,8 @@ namespace {
 
 class ThreadLocalFinder {
  public:
-  explicit ThreadLocalFinder(const Program& program) : program_(program), seen_(program.computations.size(), 0) {}
+  explicit ThreadLocalFinder(const Program& program)
+      : program_(program), seen_(program.computations.size(), 0) {}
 
   std::vector<Allocation> run() {
     visit(program_.entry);
@@ -21,8 +22,8 @@ class ThreadLocalFinder {
       stack.pop_back();
       for (const InstructionIndex i : computation.instructions()) {
         const Opcode opcode = computation[i].opcode;
-        const bool flows = opcode == Opcode::kWhile || opcode == Opcode::kCall || opcode == Opcode::kConditional ||
-                           opcode == Opcode::kAsyncStart;
+        const bool flows = opcode == Opcode::kWhile || opcode == Opcode::kCall ||
+                           opcode == Opcode::kConditional || opcode == Opcode::kAsyncStart;
         for (const ComputationId callee : computation.called(i)) {
           if (seen_[callee]) continue;
           seen_[callee] = 1;

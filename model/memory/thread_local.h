@@ -8,8 +8,8 @@
 
 namespace spillway {
 
-/// Allocations of every computation that is applied per element, fusions themselves left out but not
-/// what they apply.
+/// Allocations of every computation that is applied per element, fusions themselves left out but
+/// not what they apply.
 std::vector<Allocation> thread_local_allocations(const Program& program);
 
 }  // namespace spillway

@@ -18,7 +18,7 @@ struct Source {
 /// A value that a loop or a conditional may make: one of several that reach the same place.
 struct Phi {
   std::uint32_t position = 0;
-  std::vector<std::uint32_t> inputs;  ///< positions
+  std::vector<std::uint32_t> inputs;   ///< positions
   std::vector<std::uint32_t> reached;  ///< indices of definitions or phis, resolved from `inputs`
   std::uint32_t same_as = kNone;       ///< the one definition or phi it turns out to be
 };
@@ -27,7 +27,8 @@ struct Phi {
 
 class ValueTableBuilder {
  public:
-  ValueTableBuilder(const Program& program, const FlatSchedule& flat) : program_(program), flat_(flat) {}
+  ValueTableBuilder(const Program& program, const FlatSchedule& flat)
+      : program_(program), flat_(flat) {}
 
   ValueTable build() {
     lay_out();
@@ -63,7 +64,9 @@ class ValueTableBuilder {
   std::uint32_t position(ComputationId id, Operand operand) const {
     return position(id, operand.instruction, operand.node);
   }
-  std::uint32_t here(InstructionIndex i, ShapeNodeIndex node) const { return position(id_, i, node); }
+  std::uint32_t here(InstructionIndex i, ShapeNodeIndex node) const {
+    return position(id_, i, node);
+  }
   Shape shape(InstructionIndex i) const { return (*computation_)[i].shape; }
 
   void forward(std::uint32_t from, std::uint32_t to) { sources_[from] = {Source::kForwards, to}; }
@@ -85,7 +88,9 @@ class ValueTableBuilder {
   /// A definition or phi, as one number: definitions by position, phis behind all positions.
   std::uint32_t resolve(std::uint32_t at);
   bool is_phi(std::uint32_t origin) const { return origin >= sources_.size(); }
-  std::uint32_t phi_origin(std::uint32_t phi) const { return static_cast<std::uint32_t>(sources_.size()) + phi; }
+  std::uint32_t phi_origin(std::uint32_t phi) const {
+    return static_cast<std::uint32_t>(sources_.size()) + phi;
+  }
   /// Follows phis that turned out to be something else.
   std::uint32_t settle(std::uint32_t origin) const {
     while (is_phi(origin) && phis_[origin - sources_.size()].same_as != kNone)
@@ -111,8 +116,13 @@ void ValueTableBuilder::lay_out() {
     if (id == program_.entry) return 3;
     const InstructionId caller = *flat_.caller[id];
     const Instruction& in = program_[caller];
-    if (in.opcode == Opcode::kWhile && program_[caller.computation].called(caller.instruction)[0] == id) return 0;
-    return in.opcode == Opcode::kAsyncStart && program_[id].root_instruction().opcode != Opcode::kFusion ? 1 : 2;
+    if (in.opcode == Opcode::kWhile &&
+        program_[caller.computation].called(caller.instruction)[0] == id)
+      return 0;
+    return in.opcode == Opcode::kAsyncStart &&
+                   program_[id].root_instruction().opcode != Opcode::kFusion
+               ? 1
+               : 2;
   };
   for (const ComputationId id : ids(program_.computations))
     if (flat_.reaches(id)) order_.push_back(id);
@@ -150,12 +160,14 @@ void ValueTableBuilder::describe(InstructionIndex i) {
       return;
     case Opcode::kTuple:
       for (std::uint32_t k = 0; k < operands.size(); ++k)
-        forward_all(here(i, in.shape.element_node(k)), position(id_, operands[k]), in.shape.element(k).node_count());
+        forward_all(here(i, in.shape.element_node(k)), position(id_, operands[k]),
+                    in.shape.element(k).node_count());
       return;
     case Opcode::kCopyStart:
       return forward(here(i, in.shape.element_node(1)), position(id_, operands[0]));
     case Opcode::kSend:
-      return forward_all(here(i, in.shape.element_node(0)), position(id_, operands[0]), in.shape.element(0).node_count());
+      return forward_all(here(i, in.shape.element_node(0)), position(id_, operands[0]),
+                         in.shape.element(0).node_count());
     case Opcode::kAllGatherStart:
     case Opcode::kCollectivePermuteStart:
     case Opcode::kReduceScatterStart:
@@ -174,7 +186,9 @@ void ValueTableBuilder::describe(InstructionIndex i) {
     case Opcode::kAsyncDone:
       return describe_done(i, computation_->shape_of(operands[0]).element_node(1));
     case Opcode::kCall:
-      return forward_all(here(i, 0), position(computation_->called(i)[0], program_[computation_->called(i)[0]].root()), nodes);
+      return forward_all(
+          here(i, 0),
+          position(computation_->called(i)[0], program_[computation_->called(i)[0]].root()), nodes);
     case Opcode::kWhile:
       return describe_while(i);
     case Opcode::kConditional:
@@ -208,7 +222,8 @@ void ValueTableBuilder::describe_async_start(InstructionIndex i) {
   const Shape input_shape = in.shape.element(0);
   for (std::uint32_t k = 0; k < operands.size(); ++k) {
     if (input_shape.is_tuple() && k >= input_shape.tuple_size()) break;
-    const ShapeNodeIndex node = input_shape.is_tuple() ? inputs + input_shape.element_node(k) : inputs;
+    const ShapeNodeIndex node =
+        input_shape.is_tuple() ? inputs + input_shape.element_node(k) : inputs;
     forward_arrays(i, node, position(id_, operands[k]));
   }
   if (in.opcode != Opcode::kAsyncStart) return;  // the older forms define their result themselves
@@ -232,7 +247,8 @@ void ValueTableBuilder::describe_while(InstructionIndex i) {
     for (ShapeNodeIndex node = 0; node < nodes; ++node)
       make_phi(position(callee, parameter, node), {init + node, next + node});
   }
-  for (ShapeNodeIndex node = 0; node < nodes; ++node) make_phi(here(i, node), {next + node, init + node});
+  for (ShapeNodeIndex node = 0; node < nodes; ++node)
+    make_phi(here(i, node), {next + node, init + node});
 }
 
 void ValueTableBuilder::describe_parameter(InstructionIndex i) {

@@ -1,8 +1,8 @@
 // Values: what instructions produce, one a (instruction, shape node), and where each one appears.
 //
-// A tuple passes its elements through, a bitcast its operand, a done what its start produced; none of
-// these makes a new array. A loop makes one value for each carried element that its body replaces
-// (a phi) and none for those it passes through.
+// A tuple passes its elements through, a bitcast its operand, a done what its start produced; none
+// of these makes a new array. A loop makes one value for each carried element that its body
+// replaces (a phi) and none for those it passes through.
 #pragma once
 
 #include <optional>
@@ -36,14 +36,17 @@ class ValueTable {
   ValueId at(InstructionId id, ShapeNodeIndex node) const {
     return value_at_[base_[id.computation][id.instruction.index] + node];
   }
-  ValueId at(ComputationId id, Operand operand) const { return at({id, operand.instruction}, operand.node); }
+  ValueId at(ComputationId id, Operand operand) const {
+    return at({id, operand.instruction}, operand.node);
+  }
   bool contains(ComputationId id) const { return !base_[id].empty(); }
 
  private:
   friend class ValueTableBuilder;
 
   IdVector<ValueId, Value> values_;
-  IdVector<ComputationId, std::vector<std::uint32_t>> base_;  ///< first position of each instruction
+  IdVector<ComputationId, std::vector<std::uint32_t>>
+      base_;  ///< first position of each instruction
   std::vector<ValueId> value_at_;
 };
 

@@ -19,7 +19,6 @@ std::vector<ComputationId> computation_post_order(const Program& program);
 /// nobody uses, first operand first, as XLA's MakeInstructionPostOrder does.
 std::vector<InstructionIndex> instruction_post_order(const Computation& computation);
 
-
 /// Call sites of every computation, in the order of the callers' text.
 IdVector<ComputationId, std::vector<InstructionId>> callers(const Program& program);
 

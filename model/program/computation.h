@@ -1,8 +1,8 @@
 // A computation of HLO: instructions in the order the text gives them, immutable once built and
 // shared between programs. Everything is an index into flat storage; nothing points at a program.
 //
-// get-tuple-element has no instruction here. Whoever reads %x#1, or a get-tuple-element of %x, holds
-// an Operand {x, node}: the producer and which node of its (tuple) shape.
+// get-tuple-element has no instruction here. Whoever reads %x#1, or a get-tuple-element of %x,
+// holds an Operand {x, node}: the producer and which node of its (tuple) shape.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +51,7 @@ struct Use {
 };
 
 struct Instruction {
-  std::string_view name;         ///< without the leading %
+  std::string_view name;  ///< without the leading %
   Opcode opcode = Opcode::kUnknown;
   std::string_view opcode_text;  ///< as written; differs from opcode_name only for kUnknown
   Shape shape;
@@ -100,7 +100,8 @@ class Computation {
     return std::span(parts_.attributes).subspan(in.first_attribute, in.attribute_count);
   }
   std::span<const Use> uses(InstructionIndex i) const {
-    return std::span(uses_).subspan(first_use_[i.index], first_use_[i.index + 1] - first_use_[i.index]);
+    return std::span(uses_).subspan(first_use_[i.index],
+                                    first_use_[i.index + 1] - first_use_[i.index]);
   }
 
   /// What the computation returns. Usually a whole instruction; a node of one where the text's root
@@ -111,7 +112,9 @@ class Computation {
   std::span<const InstructionIndex> parameters() const { return parameters_; }
 
   /// The shape an operand has: a node of its producer's.
-  Shape shape_of(Operand operand) const { return (*this)[operand.instruction].shape.at(operand.node); }
+  Shape shape_of(Operand operand) const {
+    return (*this)[operand.instruction].shape.at(operand.node);
+  }
 
   /// The value of an attribute, if the instruction has it.
   std::optional<std::string_view> attribute(InstructionIndex i, std::string_view name) const;
@@ -128,8 +131,8 @@ class Computation {
   std::vector<std::uint32_t> first_use_;  ///< size() + 1 entries
 };
 
-/// Indexes uses and parameters. Operands must come before their users, and parameter numbers must be
-/// 0, 1, … without gaps; the readers see to both.
+/// Indexes uses and parameters. Operands must come before their users, and parameter numbers must
+/// be 0, 1, … without gaps; the readers see to both.
 std::shared_ptr<const Computation> make_computation(ComputationParts parts);
 
 /// A parameter's number.

@@ -39,13 +39,16 @@ std::optional<std::uint32_t> parameter_behind(const Computation& computation, Op
 }
 
 /// What a copy or slice moves, given where it reads and where it writes.
-std::optional<HostTransfer> classify(const Computation& computation, InstructionIndex i, bool to_host, bool from_host) {
+std::optional<HostTransfer> classify(const Computation& computation, InstructionIndex i,
+                                     bool to_host, bool from_host) {
   const Instruction& in = computation[i];
   if (to_host == from_host) return std::nullopt;
   HostTransfer transfer;
-  transfer.direction = to_host ? TransferDirection::kDeviceToHost : TransferDirection::kHostToDevice;
+  transfer.direction =
+      to_host ? TransferDirection::kDeviceToHost : TransferDirection::kHostToDevice;
   transfer.bytes = in.shape.bytes();
-  if (in.opcode == Opcode::kDynamicUpdateSlice) transfer.bytes = computation.shape_of(computation.operands(i)[1]).bytes();
+  if (in.opcode == Opcode::kDynamicUpdateSlice)
+    transfer.bytes = computation.shape_of(computation.operands(i)[1]).bytes();
   transfer.is_slice = in.opcode != Opcode::kCopy && in.opcode != Opcode::kCopyStart;
   return transfer;
 }
@@ -73,8 +76,9 @@ std::optional<HostTransfer> wrapped_transfer(const Program& program, Instruction
   const auto operands = outer.operands(id.instruction);
   if (operand_number >= operands.size()) return std::nullopt;
   const Operand array = operands[operand_number];
-  const Shape result = outer[id.instruction].opcode == Opcode::kAsyncStart ? outer[id.instruction].shape.element(1)
-                                                                           : outer[id.instruction].shape;
+  const Shape result = outer[id.instruction].opcode == Opcode::kAsyncStart
+                           ? outer[id.instruction].shape.element(1)
+                           : outer[id.instruction].shape;
   const bool update = (*inner)[*slice].opcode == Opcode::kDynamicUpdateSlice;
   const bool array_on_host = on_host(outer.shape_of(array));
   // An update writes where its array lies; a slice or copy reads there and writes its result.
@@ -102,14 +106,16 @@ std::optional<HostTransfer> host_transfer(const Program& program, InstructionId 
     }
     case Opcode::kDynamicUpdateSlice: {
       if (!on_host(in.shape)) return std::nullopt;
-      auto transfer = classify(computation, id.instruction, true, on_host(computation.shape_of(operands[1])));
+      auto transfer =
+          classify(computation, id.instruction, true, on_host(computation.shape_of(operands[1])));
       if (transfer) transfer->host_array = operands[0];
       return transfer;
     }
     case Opcode::kCopyStart: {  // (destination, source, context)
       if (in.shape.tuple_size() < 2) return std::nullopt;
       const bool from_host = on_host(in.shape.element(1));
-      auto transfer = classify(computation, id.instruction, on_host(in.shape.element(0)), from_host);
+      auto transfer =
+          classify(computation, id.instruction, on_host(in.shape.element(0)), from_host);
       if (!transfer) return std::nullopt;
       transfer->bytes = in.shape.element(0).bytes();
       if (from_host) transfer->host_array = operands[0];

@@ -15,19 +15,20 @@ enum class TransferDirection {
 
 struct HostTransfer {
   TransferDirection direction = TransferDirection::kDeviceToHost;
-  Bytes bytes;           ///< that cross the link: of the slice, never of the stacked array
+  Bytes bytes;            ///< that cross the link: of the slice, never of the stacked array
   bool is_slice = false;  ///< one slice of a stacked array: what a scanned layer moves
   /// The array in host memory: an operand of the instruction for a reload, and for an offload of a
   /// slice; empty where the transfer makes a new host array.
   std::optional<Operand> host_array;
 };
 
-/// The transfer an instruction makes, or begins when it is an async start. Copies, slices and in-place
-/// updates count, alone or as the only work of a fusion. Empty for everything else, dones included.
+/// The transfer an instruction makes, or begins when it is an async start. Copies, slices and
+/// in-place updates count, alone or as the only work of a fusion. Empty for everything else, dones
+/// included.
 std::optional<HostTransfer> host_transfer(const Program& program, InstructionId id);
 
-/// Whether an instruction other than a transfer computes on host memory: a cliff, since the host runs
-/// it. Tuples, loops and the like only pass host arrays on.
+/// Whether an instruction other than a transfer computes on host memory: a cliff, since the host
+/// runs it. Tuples, loops and the like only pass host arrays on.
 bool is_host_compute(const Program& program, InstructionId id);
 
 }  // namespace spillway

@@ -19,9 +19,39 @@
 namespace spillway {
 
 enum class ElementType : std::uint8_t {
-  kPred, kS1, kS2, kS4, kS8, kS16, kS32, kS64, kU1, kU2, kU4, kU8, kU16, kU32, kU64,
-  kF4E2M1FN, kF8E3M4, kF8E4M3, kF8E4M3FN, kF8E4M3B11FNUZ, kF8E4M3FNUZ, kF8E5M2, kF8E5M2FNUZ,
-  kF8E8M0FNU, kF16, kBF16, kF32, kF64, kC64, kC128, kToken, kOpaque, kTuple,
+  kPred,
+  kS1,
+  kS2,
+  kS4,
+  kS8,
+  kS16,
+  kS32,
+  kS64,
+  kU1,
+  kU2,
+  kU4,
+  kU8,
+  kU16,
+  kU32,
+  kU64,
+  kF4E2M1FN,
+  kF8E3M4,
+  kF8E4M3,
+  kF8E4M3FN,
+  kF8E4M3B11FNUZ,
+  kF8E4M3FNUZ,
+  kF8E5M2,
+  kF8E5M2FNUZ,
+  kF8E8M0FNU,
+  kF16,
+  kBF16,
+  kF32,
+  kF64,
+  kC64,
+  kC128,
+  kToken,
+  kOpaque,
+  kTuple,
 };
 
 /// "bf16", "tuple", …
@@ -33,7 +63,8 @@ int element_bits(ElementType type);
 /// Whether one value has an exponent: f16, bf16, f8…, f32, f64 (not complex).
 bool is_floating(ElementType type);
 
-/// Memory spaces by XLA's numbers. 0, 1 and 2 are all HBM; what XLA prints as a name is not trusted.
+/// Memory spaces by XLA's numbers. 0, 1 and 2 are all HBM; what XLA prints as a name is not
+/// trusted.
 enum class MemorySpace : std::uint8_t {
   kDevice = 0,
   kCollective = 1,
@@ -52,11 +83,11 @@ struct ShapeData {
     ElementType type = ElementType::kOpaque;
     MemorySpace space = MemorySpace::kDevice;
     bool has_layout = false;
-    std::uint8_t bits = 0;         ///< of one element, 4 for packed s4
-    std::uint32_t rank = 0;        ///< arrays: number of dimensions; tuples: number of elements
-    std::uint32_t first_dim = 0;   ///< into `dims`, and into `minor_to_major` when has_layout
-    std::uint32_t subtree = 1;     ///< nodes of this subtree, this one included
-    std::int64_t bytes = 0;        ///< arrays: packed size; tuples: 8 an element (the pointer table)
+    std::uint8_t bits = 0;        ///< of one element, 4 for packed s4
+    std::uint32_t rank = 0;       ///< arrays: number of dimensions; tuples: number of elements
+    std::uint32_t first_dim = 0;  ///< into `dims`, and into `minor_to_major` when has_layout
+    std::uint32_t subtree = 1;    ///< nodes of this subtree, this one included
+    std::int64_t bytes = 0;       ///< arrays: packed size; tuples: 8 an element (the pointer table)
   };
   std::vector<Node> nodes;
   std::vector<std::int64_t> dims;

@@ -41,7 +41,8 @@ class FusionAccess {
         if (use.operand_number != 0) return false;
         const Operand update = inner_.operands(use.user)[1];
         found_ = SliceAccess{AccessKind::kSliceUpdate, inner_.shape_of(update), {}};
-        if (const auto number = outer_operand(inner_, update)) found_->update = outer_.operands(fusion_)[*number];
+        if (const auto number = outer_operand(inner_, update))
+          found_->update = outer_.operands(fusion_)[*number];
         return true;
       }
       default:

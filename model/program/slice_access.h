@@ -1,5 +1,5 @@
-// How an instruction touches an operand: the whole, a slice it reads, or a slice it updates in place.
-// A scanned layer reads its weights and its saved activations as slices of stacked arrays.
+// How an instruction touches an operand: the whole, a slice it reads, or a slice it updates in
+// place. A scanned layer reads its weights and its saved activations as slices of stacked arrays.
 #pragma once
 
 #include <optional>

@@ -14,8 +14,8 @@ struct Group {
 
 /// Two names on one value, as MaxText gives MoE tensors: same shape and same source line.
 bool same_value(const CheckpointName& a, const CheckpointName& b) {
-  return !a.source.empty() && a.source == b.source && a.shape == b.shape && a.layers == b.layers && a.name != b.name &&
-         (a.name.ends_with(b.name) || b.name.ends_with(a.name));
+  return !a.source.empty() && a.source == b.source && a.shape == b.shape && a.layers == b.layers &&
+         a.name != b.name && (a.name.ends_with(b.name) || b.name.ends_with(a.name));
 }
 
 /// Gives name `k` to a residual, and the second names that follow it.
@@ -28,7 +28,8 @@ void assign(Residual& residual, const NameList& list, std::size_t k, NameEvidenc
 
 void match_group(const NameList& list, Group group, ResidualTable& table) {
   // The layer's input goes first; what is left is paired in order.
-  const auto input = std::ranges::find_if(group.residuals, [&](ResidualId id) { return table.residuals[id].is_layer_input; });
+  const auto input = std::ranges::find_if(
+      group.residuals, [&](ResidualId id) { return table.residuals[id].is_layer_input; });
   if (input != group.residuals.end() && group.names.size() > 1) {
     assign(table.residuals[*input], list, group.names.front(), NameEvidence::kCarry);
     group.residuals.erase(input);
@@ -42,14 +43,16 @@ void match_group(const NameList& list, Group group, ResidualTable& table) {
 }
 
 /// Names that fit the same residuals, and these, loop by loop.
-std::vector<Group> make_groups(const NameList& list, std::int64_t devices, const std::vector<std::size_t>& first_names,
+std::vector<Group> make_groups(const NameList& list, std::int64_t devices,
+                               const std::vector<std::size_t>& first_names,
                                const ResidualTable& table) {
   std::map<std::pair<InstructionId, std::vector<std::size_t>>, Group> groups;
   for (const ResidualId id : ids(table.residuals)) {
     const Residual& residual = table.residuals[id];
     std::vector<std::size_t> fitting;
     for (const std::size_t k : first_names)
-      if (may_be_shard(list.names[k], residual.slice, residual.layers, devices)) fitting.push_back(k);
+      if (may_be_shard(list.names[k], residual.slice, residual.layers, devices))
+        fitting.push_back(k);
     if (fitting.empty()) continue;
     Group& group = groups[{residual.forward_loop, fitting}];
     group.names = fitting;
@@ -73,9 +76,12 @@ void match_names(const NameList& list, std::int64_t devices, ResidualTable& tabl
 
   for (std::size_t k = 0; k < list.names.size(); ++k) {
     const std::string& name = list.names[k].name;
-    const auto carries = [&name](const Residual& r) { return std::ranges::find(r.names, name) != r.names.end(); };
+    const auto carries = [&name](const Residual& r) {
+      return std::ranges::find(r.names, name) != r.names.end();
+    };
     if (std::ranges::any_of(table.residuals, carries)) continue;
-    if (std::ranges::find(table.unmatched_names, name) == table.unmatched_names.end()) table.unmatched_names.push_back(name);
+    if (std::ranges::find(table.unmatched_names, name) == table.unmatched_names.end())
+      table.unmatched_names.push_back(name);
   }
 }
 

@@ -17,10 +17,16 @@ Error names_error(const std::string& path, std::string text, std::string advice 
 /// JAX's long names to HLO's short ones.
 bool find_numpy_type(const std::string& name, ElementType& type) {
   static constexpr std::pair<std::string_view, std::string_view> kShort[] = {
-      {"bfloat16", "bf16"}, {"float16", "f16"}, {"float32", "f32"}, {"float64", "f64"}, {"int32", "s32"},
-      {"int64", "s64"}, {"int8", "s8"}, {"int16", "s16"}, {"uint8", "u8"}, {"uint16", "u16"}, {"uint32", "u32"},
-      {"uint64", "u64"}, {"bool", "pred"}, {"float8_e4m3fn", "f8e4m3fn"}, {"float8_e5m2", "f8e5m2"}};
-  const auto row = std::ranges::find(kShort, name, &std::pair<std::string_view, std::string_view>::first);
+      {"bfloat16", "bf16"},     {"float16", "f16"},
+      {"float32", "f32"},       {"float64", "f64"},
+      {"int32", "s32"},         {"int64", "s64"},
+      {"int8", "s8"},           {"int16", "s16"},
+      {"uint8", "u8"},          {"uint16", "u16"},
+      {"uint32", "u32"},        {"uint64", "u64"},
+      {"bool", "pred"},         {"float8_e4m3fn", "f8e4m3fn"},
+      {"float8_e5m2", "f8e5m2"}};
+  const auto row =
+      std::ranges::find(kShort, name, &std::pair<std::string_view, std::string_view>::first);
   return find_element_type(row == std::end(kShort) ? std::string_view(name) : row->second, type);
 }
 
@@ -29,12 +35,15 @@ std::string read_entry(const json& entry, CheckpointName& out) {
   if (!entry.is_object()) return "is not an object";
   if (!entry.contains("name") || !entry["name"].is_string()) return "has no name";
   out.name = entry["name"];
-  if (!entry.contains("shape") || !entry["shape"].is_array()) return "'" + out.name + "' has no shape";
+  if (!entry.contains("shape") || !entry["shape"].is_array())
+    return "'" + out.name + "' has no shape";
   for (const json& dim : entry["shape"]) {
-    if (!dim.is_number_integer() || dim.get<std::int64_t>() < 0) return "'" + out.name + "' has a damaged shape";
+    if (!dim.is_number_integer() || dim.get<std::int64_t>() < 0)
+      return "'" + out.name + "' has a damaged shape";
     out.shape.push_back(dim);
   }
-  if (!entry.contains("dtype") || !entry["dtype"].is_string() || !find_numpy_type(entry["dtype"], out.type))
+  if (!entry.contains("dtype") || !entry["dtype"].is_string() ||
+      !find_numpy_type(entry["dtype"], out.type))
     return "'" + out.name + "' has no known dtype";
   if (entry.contains("layers")) {
     if (!entry["layers"].is_number_integer() || entry["layers"].get<std::int64_t>() < 1)
@@ -54,18 +63,21 @@ Result<NameList> read_names(const std::string& path) {
   try {
     document = json::parse(**text);
   } catch (const json::parse_error& e) {
-    Error error = names_error(path, "is not JSON", "the names sidecar is written by python/spillway_jax");
+    Error error =
+        names_error(path, "is not JSON", "the names sidecar is written by python/spillway_jax");
     const std::size_t at = std::min(e.byte > 0 ? e.byte - 1 : 0, (*text)->size());
     const std::string_view before = std::string_view(**text).substr(0, at);
     error.where.line = static_cast<std::uint32_t>(std::ranges::count(before, '\n') + 1);
     return error;
   }
   if (!document.is_object() || !document.contains("names") || !document["names"].is_array())
-    return names_error(path, "has no list 'names'", "the names sidecar has schema spillway.names/1");
+    return names_error(path, "has no list 'names'",
+                       "the names sidecar has schema spillway.names/1");
   if (document.value("schema", "") != "spillway.names/1")
     return names_error(path, "is not of schema spillway.names/1");
   NameList list;
-  if (document.contains("devices") && document["devices"].is_number_integer()) list.devices = document["devices"];
+  if (document.contains("devices") && document["devices"].is_number_integer())
+    list.devices = document["devices"];
   for (const json& entry : document["names"]) {
     CheckpointName name;
     if (const std::string wrong = read_entry(entry, name); !wrong.empty())
@@ -75,7 +87,8 @@ Result<NameList> read_names(const std::string& path) {
   return list;
 }
 
-bool may_be_shard(const CheckpointName& name, Shape slice, std::int64_t layers, std::int64_t devices) {
+bool may_be_shard(const CheckpointName& name, Shape slice, std::int64_t layers,
+                  std::int64_t devices) {
   if (name.type != slice.type() || name.layers % layers != 0) return false;
   std::vector<std::int64_t> dims(slice.dims().begin(), slice.dims().end());
   // A slice of a stack keeps a leading 1 for the layer.

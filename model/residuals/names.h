@@ -29,6 +29,7 @@ Result<NameList> read_names(const std::string& path);
 
 /// Whether a slice on one device can be a shard of a name: same type, each dimension a whole share,
 /// and no more shares than devices.
-bool may_be_shard(const CheckpointName& name, Shape slice, std::int64_t layers, std::int64_t devices);
+bool may_be_shard(const CheckpointName& name, Shape slice, std::int64_t layers,
+                  std::int64_t devices);
 
 }  // namespace spillway

@@ -20,7 +20,8 @@ struct Touch {
 
 class ResidualFinder {
  public:
-  ResidualFinder(const Program& program, const MemoryAssignment& memory) : program_(program), memory_(memory) {}
+  ResidualFinder(const Program& program, const MemoryAssignment& memory)
+      : program_(program), memory_(memory) {}
 
   ResidualTable run() {
     index_uses();
@@ -55,7 +56,8 @@ class ResidualFinder {
   }
   /// Position where the loop body sees the instruction: that of the start that wraps it.
   LogicalTime body_position(InstructionId id) const {
-    while (program_[*memory_.schedule.caller[id.computation]].opcode != Opcode::kWhile) id = *memory_.schedule.caller[id.computation];
+    while (program_[*memory_.schedule.caller[id.computation]].opcode != Opcode::kWhile)
+      id = *memory_.schedule.caller[id.computation];
     return position(id);
   }
   BufferId buffer_of(ValueId value) const { return memory_.liveness.buffer_of[value]; }
@@ -72,7 +74,8 @@ class ResidualFinder {
 
 /// The innermost while around a computation; a while does not surround its own instruction.
 std::optional<InstructionId> ResidualFinder::loop_around(ComputationId id) const {
-  for (auto caller = memory_.schedule.caller[id]; caller; caller = memory_.schedule.caller[caller->computation])
+  for (auto caller = memory_.schedule.caller[id]; caller;
+       caller = memory_.schedule.caller[caller->computation])
     if (program_[*caller].opcode == Opcode::kWhile) return caller;
   return std::nullopt;
 }
@@ -116,24 +119,28 @@ void ResidualFinder::collect_copies() {
   for (const InstructionId id : memory_.schedule.order) {
     const Computation& computation = program_[id.computation];
     const Instruction& in = computation[id.instruction];
-    const bool copies = in.opcode == Opcode::kCopy || in.opcode == Opcode::kTranspose || in.opcode == Opcode::kFusion;
+    const bool copies = in.opcode == Opcode::kCopy || in.opcode == Opcode::kTranspose ||
+                        in.opcode == Opcode::kFusion;
     if (!copies || in.operand_count != 1 || !in.shape.is_array()) continue;
     const Operand operand = computation.operands(id.instruction)[0];
     const Shape from = computation.shape_of(operand);
     if (!from.is_array() || from.bytes() != in.shape.bytes()) continue;
     const BufferId source = buffer_of(memory_.values.at(id.computation, operand));
     const BufferId target = buffer_of(memory_.values.at(id, 0));
-    if (source != target && touches_.contains(source) && touches_.contains(target)) copied_to_[source] = target;
+    if (source != target && touches_.contains(source) && touches_.contains(target))
+      copied_to_[source] = target;
   }
 }
 
 void ResidualFinder::add_residual(BufferId buffer, const std::vector<Touch>& touches) {
-  const auto write = std::ranges::find_if(touches, [](const Touch& t) { return t.access.kind == AccessKind::kSliceUpdate; });
+  const auto write = std::ranges::find_if(
+      touches, [](const Touch& t) { return t.access.kind == AccessKind::kSliceUpdate; });
   if (write == touches.end()) return;
   std::vector<Touch> reads;
   const auto add_reads = [&](const std::vector<Touch>& of) {
     for (const Touch& touch : of)
-      if (touch.access.kind == AccessKind::kSliceRead && touch.loop != write->loop && position(touch.loop) > position(write->loop))
+      if (touch.access.kind == AccessKind::kSliceRead && touch.loop != write->loop &&
+          position(touch.loop) > position(write->loop))
         reads.push_back(touch);
   };
   add_reads(touches);
@@ -161,14 +168,16 @@ void ResidualFinder::describe_stack(Residual& residual, const SliceAccess& write
   residual.bytes_per_layer = write.slice.bytes();
   residual.placement = is_host(stack.space) ? Placement::kPinnedHost : Placement::kDevice;
   residual.slice = write.slice;
-  if (residual.bytes_per_layer > Bytes(0)) residual.layers = residual.total_bytes.value() / residual.bytes_per_layer.value();
+  if (residual.bytes_per_layer > Bytes(0))
+    residual.layers = residual.total_bytes.value() / residual.bytes_per_layer.value();
 }
 
 /// The value that a copy copies, else the value itself.
 ValueId ResidualFinder::behind_copy(ValueId value) const {
   const InstructionId definer = memory_.values[value].defined_at.instruction;
   if (program_[definer].opcode != Opcode::kCopy) return value;
-  return memory_.values.at(definer.computation, program_[definer.computation].operands(definer.instruction)[0]);
+  return memory_.values.at(definer.computation,
+                           program_[definer.computation].operands(definer.instruction)[0]);
 }
 
 /// Whether something other than a copy, or the copies of it, reads the value.
@@ -176,7 +185,8 @@ bool ResidualFinder::is_computed_with(ValueId value) const {
   return std::ranges::any_of(uses_[value], [this, value](LogicalTime at) {
     const InstructionId user = memory_.schedule.order[static_cast<std::size_t>(at.value())];
     const Computation& computation = program_[user.computation];
-    if (computation[user.instruction].opcode == Opcode::kCopy) return is_computed_with(memory_.values.at(user, 0));
+    if (computation[user.instruction].opcode == Opcode::kCopy)
+      return is_computed_with(memory_.values.at(user, 0));
     const auto operands = computation.operands(user.instruction);
     for (std::uint32_t k = 0; k < operands.size(); ++k)
       if (slice_access(program_, user, k).kind == AccessKind::kSliceUpdate) return false;
@@ -184,8 +194,8 @@ bool ResidualFinder::is_computed_with(ValueId value) const {
   });
 }
 
-/// With pipelined copies the body writes what the iteration before produced and the loop carried over:
-/// the value that the body hands on at that place.
+/// With pipelined copies the body writes what the iteration before produced and the loop carried
+/// over: the value that the body hands on at that place.
 ValueId ResidualFinder::before_pipelining(ValueId value) const {
   const Value& v = memory_.values[value];
   if (!v.is_phi || program_[v.defined_at.instruction].opcode != Opcode::kParameter) return value;
@@ -201,17 +211,19 @@ void ResidualFinder::describe_producer(Residual& residual, const Touch& write) {
     ValueId value = memory_.values.at(write.instruction.computation, *write.access.update);
     const ValueId source = behind_copy(value);
     if (memory_.values[source].is_phi) {
-      // Carried from layer to layer: the layer's input, unless it is carried only because its copy to
-      // the host is pipelined, and nothing but that copy reads it.
+      // Carried from layer to layer: the layer's input, unless it is carried only because its copy
+      // to the host is pipelined, and nothing but that copy reads it.
       const ValueId earlier = before_pipelining(source);
       residual.is_layer_input = is_computed_with(source);
       if (!residual.is_layer_input && earlier != source) value = earlier;
     }
     producer = memory_.values[value].defined_at.instruction;
     residual.defined_at = position(producer);
-    residual.last_forward_use = std::max(residual.defined_at, uses_[value].empty() ? residual.defined_at : uses_[value].back());
+    residual.last_forward_use = std::max(
+        residual.defined_at, uses_[value].empty() ? residual.defined_at : uses_[value].back());
   }
-  residual.op_name = std::string(metadata_field(program_[producer.computation], producer.instruction, "op_name"));
+  residual.op_name =
+      std::string(metadata_field(program_[producer.computation], producer.instruction, "op_name"));
   residual.source = source_line(program_, producer);
 }
 
@@ -238,13 +250,16 @@ std::pair<std::int32_t, std::int32_t> ResidualFinder::carry_order(const Residual
   const Shape carried = program_[residual.forward_loop].shape;
   std::int32_t place = 0;
   for (ShapeNodeIndex node = 0; node < carried.node_count(); ++node)
-    if (buffer_of(memory_.values.at(residual.forward_loop, node)) == residual.stack) place = static_cast<std::int32_t>(node);
+    if (buffer_of(memory_.values.at(residual.forward_loop, node)) == residual.stack)
+      place = static_cast<std::int32_t>(node);
   return {position(residual.forward_loop).value(), place};
 }
 
 }  // namespace
 
-std::string_view name_of(Placement placement) { return placement == Placement::kDevice ? "device" : "pinned_host"; }
+std::string_view name_of(Placement placement) {
+  return placement == Placement::kDevice ? "device" : "pinned_host";
+}
 
 std::string_view name_of(NameEvidence evidence) {
   switch (evidence) {
@@ -262,7 +277,8 @@ std::string_view name_of(NameEvidence evidence) {
   return "";
 }
 
-ResidualTable find_residuals(const Program& program, const MemoryAssignment& memory, const NameList& names) {
+ResidualTable find_residuals(const Program& program, const MemoryAssignment& memory,
+                             const NameList& names) {
   ResidualTable table = ResidualFinder(program, memory).run();
   match_names(names, program.device_count(), table);
   return table;

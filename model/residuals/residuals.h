@@ -1,6 +1,6 @@
-// Residuals: what the forward loop over layers saves and the backward loop reads again. In a scanned
-// program each is one stacked array, written slice by slice in one loop and read slice by slice in a
-// later one.
+// Residuals: what the forward loop over layers saves and the backward loop reads again. In a
+// scanned program each is one stacked array, written slice by slice in one loop and read slice by
+// slice in a later one.
 //
 //   forward loop    … producer … write slice ─┐
 //                                             stack [layers, …]   in HBM or in pinned host memory
@@ -22,11 +22,11 @@ std::string_view name_of(Placement placement);
 
 /// How a name was found for a residual.
 enum class NameEvidence {
-  kNone,    ///< no names given, or none of this shape
-  kShape,   ///< the only name with this shape and layer count
-  kCarry,   ///< it is the layer's input, and so is the first name of that shape
-  kOrder,   ///< several of this shape, as many names as residuals: matched in order
-  kGuess,   ///< several names of this shape, fewer residuals: the first ones taken
+  kNone,   ///< no names given, or none of this shape
+  kShape,  ///< the only name with this shape and layer count
+  kCarry,  ///< it is the layer's input, and so is the first name of that shape
+  kOrder,  ///< several of this shape, as many names as residuals: matched in order
+  kGuess,  ///< several names of this shape, fewer residuals: the first ones taken
 };
 std::string_view name_of(NameEvidence evidence);
 
@@ -44,8 +44,8 @@ struct Residual {
   /// XLA copies or transposes the whole stack between the loops, so that what is read is a second
   /// array; such a residual is reported but not moved.
   bool copied_between_loops = false;
-  /// Slices are also read or written outside the loops: XLA has peeled an iteration off, to pipeline
-  /// the copies.
+  /// Slices are also read or written outside the loops: XLA has peeled an iteration off, to
+  /// pipeline the copies.
   bool peeled = false;
 
   // Positions in the flattened schedule, of one iteration each.
@@ -54,7 +54,7 @@ struct Residual {
   // Where it lives in the program.
   BufferId stack;
   InstructionId forward_loop, backward_loop;
-  InstructionId write;              ///< the update, in the forward body or in what a start there wraps
+  InstructionId write;  ///< the update, in the forward body or in what a start there wraps
   std::vector<InstructionId> reads;  ///< likewise in the backward body
 };
 
@@ -64,6 +64,7 @@ struct ResidualTable {
 };
 
 /// Finds the residuals of a scanned program. Empty when no stack crosses from one loop to another.
-ResidualTable find_residuals(const Program& program, const MemoryAssignment& memory, const NameList& names);
+ResidualTable find_residuals(const Program& program, const MemoryAssignment& memory,
+                             const NameList& names);
 
 }  // namespace spillway

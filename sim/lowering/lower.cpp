@@ -23,9 +23,14 @@ constexpr std::int32_t kHoldsItsShare = 1 << 12;
 
 class Lowering {
  public:
-  Lowering(const Program& program, const Schedule& schedule, const MemoryAssignment& memory, const CostTable& costs,
-           const StreamAssignment& streams, const HardwareProfile& profile)
-      : program_(program), schedule_(schedule), memory_(memory), costs_(costs), streams_(streams), profile_(profile) {}
+  Lowering(const Program& program, const Schedule& schedule, const MemoryAssignment& memory,
+           const CostTable& costs, const StreamAssignment& streams, const HardwareProfile& profile)
+      : program_(program),
+        schedule_(schedule),
+        memory_(memory),
+        costs_(costs),
+        streams_(streams),
+        profile_(profile) {}
 
   LoweredProgram run() {
     add_resources();
@@ -69,7 +74,7 @@ class Lowering {
   const HardwareProfile& profile_;
   LoweredProgram out_;
   std::map<DeviceStream, StreamId> engine_streams_;
-  std::map<BufferId, SlotId> slots_;           ///< by the tuple that a start hands to its done
+  std::map<BufferId, SlotId> slots_;            ///< by the tuple that a start hands to its done
   std::map<SlotId, InstructionId> started_by_;  ///< the latest start lowered into a slot
 };
 
@@ -84,19 +89,22 @@ void Lowering::add_resources() {
   out_.resources.host_memory = add_resource(program, engine::kTimeShared);
   const std::int64_t sharing = profile_.host.gpus_per_cpu.value.value();
   if (sharing > 1)
-    out_.assumptions.push_back(fmt::format("all {} GPUs of a host CPU copy at the same time and share its memory", sharing));
+    out_.assumptions.push_back(fmt::format(
+        "all {} GPUs of a host CPU copy at the same time and share its memory", sharing));
 }
 
 void Lowering::lower_computation(ComputationId id) {
   const auto& order = schedule_.order[id];
-  for (std::size_t k = 0; k < program_[id].size(); ++k) lower_instruction({id, order.empty() ? InstructionIndex(k) : order[k]});
+  for (std::size_t k = 0; k < program_[id].size(); ++k)
+    lower_instruction({id, order.empty() ? InstructionIndex(k) : order[k]});
 }
 
 void Lowering::lower_instruction(InstructionId id) {
   const Opcode opcode = program_[id].opcode;
   if (opcode == Opcode::kWhile) return lower_loop(id);
   if (opcode == Opcode::kConditional) return lower_conditional(id);
-  if (opcode == Opcode::kCall) return lower_computation(program_[id.computation].called(id.instruction)[0]);
+  if (opcode == Opcode::kCall)
+    return lower_computation(program_[id.computation].called(id.instruction)[0]);
   if (is_async_start(opcode)) return lower_start(id);
   if (is_async_done(opcode)) return lower_done(id);
   if (opcode == Opcode::kAsyncUpdate || is_free(program_[id])) return;
@@ -107,21 +115,25 @@ void Lowering::lower_loop(InstructionId id) {
   const Computation& computation = program_[id.computation];
   const auto trips = known_trip_count(computation, id.instruction);
   if (!trips)
-    out_.assumptions.push_back(fmt::format("loop {} runs once: its trip count is not known", program_[id].name));
+    out_.assumptions.push_back(
+        fmt::format("loop {} runs once: its trip count is not known", program_[id].name));
   const StepId loop = add_loop(out_.program, trips.value_or(1), [&] {
     // XLA does not evaluate the condition of a loop whose count it knows.
     if (!trips) lower_computation(computation.called(id.instruction)[0]);
     lower_computation(computation.called(id.instruction)[1]);
   });
-  record(loop, {.kind = StepOrigin::kLoop, .instruction = id, .direction = {}, .stream = {}, .done = {}});
+  record(loop,
+         {.kind = StepOrigin::kLoop, .instruction = id, .direction = {}, .stream = {}, .done = {}});
 }
 
 /// Which branch runs is not known: the longest is taken.
 void Lowering::lower_conditional(InstructionId id) {
   const auto branches = program_[id.computation].called(id.instruction);
-  const auto longest = std::ranges::max_element(branches, {}, [this](ComputationId branch) { return total_time(branch).value(); });
+  const auto longest = std::ranges::max_element(
+      branches, {}, [this](ComputationId branch) { return total_time(branch).value(); });
   lower_computation(*longest);
-  out_.assumptions.push_back(fmt::format("conditional {} takes its longest branch", program_[id].name));
+  out_.assumptions.push_back(
+      fmt::format("conditional {} takes its longest branch", program_[id].name));
 }
 
 Seconds Lowering::total_time(ComputationId id) const {
@@ -148,16 +160,20 @@ SlotId Lowering::slot_of(InstructionId start) {
 TaskId Lowering::make_copy_task(const Cost& cost, const HostTransfer* transfer) {
   std::vector<Demand> demands = {{out_.resources.hbm, cost.hbm_bytes.value()}};
   if (transfer == nullptr)
-    return add_task(out_.program, {.latency = SimTime(0), .duration = to_sim_time(cost.time)}, demands);
+    return add_task(out_.program, {.latency = SimTime(0), .duration = to_sim_time(cost.time)},
+                    demands);
   const bool out = transfer->direction == TransferDirection::kDeviceToHost;
   const std::int64_t bytes = transfer->bytes.value();
   demands[0].amount = bytes;  // one side of the copy lies in HBM
-  const auto& one_way = out ? profile_.host.memory_bandwidth_write : profile_.host.memory_bandwidth_read;
+  const auto& one_way =
+      out ? profile_.host.memory_bandwidth_write : profile_.host.memory_bandwidth_read;
   const BytesPerSecond host_rate = share(one_way.value_or(profile_.host.memory_bandwidth));
   demands.push_back({out ? out_.resources.device_to_host : out_.resources.host_to_device, bytes});
   demands.push_back({out_.resources.both_directions, bytes});
   demands.push_back({out_.resources.host_memory, picoseconds_of_share(transfer->bytes, host_rate)});
-  return add_task(out_.program, {.latency = to_sim_time(profile_.link.copy_latency.value), .duration = SimTime(0)}, demands);
+  return add_task(
+      out_.program,
+      {.latency = to_sim_time(profile_.link.copy_latency.value), .duration = SimTime(0)}, demands);
 }
 
 TaskId Lowering::make_task(InstructionId id) {
@@ -175,7 +191,9 @@ TaskId Lowering::make_task(InstructionId id) {
   }
   demands.push_back({out_.resources.sms, sm_time});
   return add_task(out_.program,
-                  {.latency = to_sim_time(cost.gap), .duration = to_sim_time(cost.time), .weight = collective ? kHoldsItsShare : 1},
+                  {.latency = to_sim_time(cost.gap),
+                   .duration = to_sim_time(cost.time),
+                   .weight = collective ? kHoldsItsShare : 1},
                   demands);
 }
 
@@ -187,7 +205,11 @@ void Lowering::lower_start(InstructionId id) {
   started_by_[slot] = id;
   const StepId step = add_start(out_.program, make_task(id), stream_of(where), slot);
   const bool collective = where.pool == StreamPool::kCommunication;
-  StepOrigin origin{.kind = collective ? StepOrigin::kCollective : StepOrigin::kCopy, .instruction = id, .direction = {}, .stream = where, .done = {}};
+  StepOrigin origin{.kind = collective ? StepOrigin::kCollective : StepOrigin::kCopy,
+                    .instruction = id,
+                    .direction = {},
+                    .stream = where,
+                    .done = {}};
   if (transfer) origin.direction = transfer->direction;
   record(step, origin);
 }
@@ -201,7 +223,8 @@ void Lowering::lower_done(InstructionId id) {
 }
 
 void Lowering::wait(SlotId slot, InstructionId start, InstructionId done) {
-  StepOrigin origin{.kind = StepOrigin::kWait, .instruction = start, .direction = {}, .stream = {}, .done = done};
+  StepOrigin origin{
+      .kind = StepOrigin::kWait, .instruction = start, .direction = {}, .stream = {}, .done = done};
   if (const auto transfer = host_transfer(program_, start)) origin.direction = transfer->direction;
   const auto& stream = streams_[start.computation][start.instruction.index];
   origin.waits_for_collective = stream && stream->pool == StreamPool::kCommunication;
@@ -216,20 +239,29 @@ void Lowering::lower_synchronous(InstructionId id) {
   if (!transfer) {
     const bool collective = cost.kernel == KernelClass::kCollective;
     record(add_run(out_.program, make_task(id)),
-           {.kind = collective ? StepOrigin::kCollective : StepOrigin::kKernel, .instruction = id, .direction = {}, .stream = {}, .done = {}});
+           {.kind = collective ? StepOrigin::kCollective : StepOrigin::kKernel,
+            .instruction = id,
+            .direction = {},
+            .stream = {},
+            .done = {}});
     return;
   }
   const bool out = transfer->direction == TransferDirection::kDeviceToHost;
   const DeviceStream where{out ? StreamPool::kDeviceToHost : StreamPool::kHostToDevice, 0};
   const SlotId slot = add_slot(out_.program);
   record(add_start(out_.program, make_task(id), stream_of(where), slot),
-         {.kind = StepOrigin::kCopy, .instruction = id, .direction = transfer->direction, .stream = where, .done = {}});
+         {.kind = StepOrigin::kCopy,
+          .instruction = id,
+          .direction = transfer->direction,
+          .stream = where,
+          .done = {}});
   wait(slot, id, id);
 }
 
 }  // namespace
 
-LoweredProgram lower(const Program& program, const Schedule& schedule, const MemoryAssignment& memory, const CostTable& costs,
+LoweredProgram lower(const Program& program, const Schedule& schedule,
+                     const MemoryAssignment& memory, const CostTable& costs,
                      const StreamAssignment& streams, const HardwareProfile& profile) {
   return Lowering(program, schedule, memory, costs, streams, profile).run();
 }

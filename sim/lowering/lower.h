@@ -14,8 +14,8 @@
 
 namespace spillway {
 
-/// What tasks of a GPU share. Host memory and the SMs are shared in time: a copy takes of host memory
-/// what its bytes are of the rate that all GPUs of the CPU can have, each its share.
+/// What tasks of a GPU share. Host memory and the SMs are shared in time: a copy takes of host
+/// memory what its bytes are of the rate that all GPUs of the CPU can have, each its share.
 struct MachineResources {
   engine::ResourceId hbm;              ///< bytes
   engine::ResourceId sms;              ///< time of all of them
@@ -29,7 +29,8 @@ struct MachineResources {
 struct StepOrigin {
   enum Kind : std::uint8_t { kKernel, kCollective, kCopy, kWait, kLoop } kind = kKernel;
   InstructionId instruction;  ///< a wait: the start it waits for where that is known
-  std::optional<TransferDirection> direction;  ///< of a copy across the host link, or a wait for one
+  std::optional<TransferDirection>
+      direction;  ///< of a copy across the host link, or a wait for one
   bool waits_for_collective = false;
   DeviceStream stream;
   /// A wait: the instruction at which the main stream blocks.
@@ -43,9 +44,10 @@ struct LoweredProgram {
   std::vector<std::string> assumptions;  ///< what had to be taken for granted, a line each
 };
 
-/// Lowers a scheduled program whose memory has been assigned. All GPUs of a host CPU are taken to do
-/// the same at the same time, as SPMD programs do.
-LoweredProgram lower(const Program& program, const Schedule& schedule, const MemoryAssignment& memory, const CostTable& costs,
+/// Lowers a scheduled program whose memory has been assigned. All GPUs of a host CPU are taken to
+/// do the same at the same time, as SPMD programs do.
+LoweredProgram lower(const Program& program, const Schedule& schedule,
+                     const MemoryAssignment& memory, const CostTable& costs,
                      const StreamAssignment& streams, const HardwareProfile& profile);
 
 }  // namespace spillway

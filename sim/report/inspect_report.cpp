@@ -23,18 +23,25 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
 std::string memory_text(const MemoryReport& memory) {
   const MemoryTotals& t = memory.totals;
   TextTable table({"HBM of one device", ">", ""});
-  table.add({"total", format_bytes(t.total_device), "what the allocator must provide, " + format_count(t.total_device.value()) + " B"});
-  table.add({"  arguments", format_bytes(t.argument), format_bytes(t.alias) + " of it reused for results"});
+  table.add({"total", format_bytes(t.total_device),
+             "what the allocator must provide, " + format_count(t.total_device.value()) + " B"});
+  table.add({"  arguments", format_bytes(t.argument),
+             format_bytes(t.alias) + " of it reused for results"});
   table.add({"  results", format_bytes(t.output), ""});
-  table.add({"  temporaries", format_bytes(t.temp), "one block; the largest block is " + format_bytes(t.largest_allocation)});
+  table.add({"  temporaries", format_bytes(t.temp),
+             "one block; the largest block is " + format_bytes(t.largest_allocation)});
   table.add({"live at the peak", format_bytes(memory.live_peak),
-             fmt::format("at position {}, {}", memory.live_peak_at.value(), memory.live_peak_instruction)});
+             fmt::format("at position {}, {}", memory.live_peak_at.value(),
+                         memory.live_peak_instruction)});
   table.add({"without fragmentation", format_bytes(t.no_fragmentation), ""});
   const Bytes host = t.host_temp + t.host_argument + t.host_output - t.host_alias;
   table.add({"pinned host memory", format_bytes(host),
-             fmt::format("temporaries {}, arguments {}", format_bytes(t.host_temp), format_bytes(t.host_argument))});
-  table.add({"offloaded in a step", format_bytes(memory.traffic.device_to_host), format_count(memory.traffic.offloads) + " copies device to host"});
-  table.add({"reloaded in a step", format_bytes(memory.traffic.host_to_device), format_count(memory.traffic.reloads) + " copies host to device"});
+             fmt::format("temporaries {}, arguments {}", format_bytes(t.host_temp),
+                         format_bytes(t.host_argument))});
+  table.add({"offloaded in a step", format_bytes(memory.traffic.device_to_host),
+             format_count(memory.traffic.offloads) + " copies device to host"});
+  table.add({"reloaded in a step", format_bytes(memory.traffic.host_to_device),
+             format_count(memory.traffic.reloads) + " copies host to device"});
   return table.text(0);
 }
 
@@ -42,25 +49,34 @@ std::string live_text(const MemoryReport& memory) {
   TextTable table({">size", "class", "shape", "buffer", "JAX operation"});
   for (std::size_t i = 0; i < std::min(kLiveRows, memory.live_at_peak.size()); ++i) {
     const LiveBuffer& b = memory.live_at_peak[i];
-    table.add({format_bytes(b.bytes), std::string(name_of(b.kind)), b.shape.substr(0, 40), b.name, b.op_name.substr(0, 60)});
+    table.add({format_bytes(b.bytes), std::string(name_of(b.kind)), b.shape.substr(0, 40), b.name,
+               b.op_name.substr(0, 60)});
   }
   std::string text = "Live at the peak, largest first\n" + table.text();
-  if (memory.live_at_peak.size() > kLiveRows) text += fmt::format("  … {} more\n", memory.live_at_peak.size() - kLiveRows);
+  if (memory.live_at_peak.size() > kLiveRows)
+    text += fmt::format("  … {} more\n", memory.live_at_peak.size() - kLiveRows);
   return text;
 }
 
 std::string residual_text(const ResidualTable& table) {
   if (table.residuals.empty())
-    return "Residuals\n  none: no stacked array is written in one loop and read in a later one (layers not scanned?)\n";
-  TextTable rows({"id", "name", ">layers", ">a layer", ">total", "where", ">made", ">last fwd", ">first bwd", ">last use", "producer"});
+    return "Residuals\n  none: no stacked array is written in one loop and read in a later one "
+           "(layers not scanned?)\n";
+  TextTable rows({"id", "name", ">layers", ">a layer", ">total", "where", ">made", ">last fwd",
+                  ">first bwd", ">last use", "producer"});
   for (const Residual& r : table.residuals) {
-    const std::string name = r.names.empty() ? "-" : join(r.names, "=") + (r.evidence == NameEvidence::kGuess ? " ?" : "");
-    rows.add({r.id, name, std::to_string(r.layers), format_bytes(r.bytes_per_layer), format_bytes(r.total_bytes),
-              std::string(name_of(r.placement)), std::to_string(r.defined_at.value()), std::to_string(r.last_forward_use.value()),
+    const std::string name =
+        r.names.empty() ? "-"
+                        : join(r.names, "=") + (r.evidence == NameEvidence::kGuess ? " ?" : "");
+    rows.add({r.id, name, std::to_string(r.layers), format_bytes(r.bytes_per_layer),
+              format_bytes(r.total_bytes), std::string(name_of(r.placement)),
+              std::to_string(r.defined_at.value()), std::to_string(r.last_forward_use.value()),
               std::to_string(r.first_backward_use.value()), std::to_string(r.last_use.value()),
               r.source.substr(r.source.rfind('/') + 1)});
   }
-  return "Residuals: saved by the forward loop, read by the backward loop (positions in the schedule, one iteration each)\n" + rows.text();
+  return "Residuals: saved by the forward loop, read by the backward loop (positions in the "
+         "schedule, one iteration each)\n" +
+         rows.text();
 }
 
 Json residual_json(const Residual& r) {
@@ -101,7 +117,8 @@ Json memory_json(const MemoryReport& memory) {
 
 }  // namespace
 
-InspectReport make_inspect_report(const Program& program, const Schedule& schedule, const NameList& names) {
+InspectReport make_inspect_report(const Program& program, const Schedule& schedule,
+                                  const NameList& names) {
   InspectReport report;
   report.program_name = program.name;
   report.path = program.path;
@@ -111,41 +128,47 @@ InspectReport make_inspect_report(const Program& program, const Schedule& schedu
   report.scheduled = program.is_scheduled;
   const MemoryAssignment assignment = assign_memory(program, schedule);
   report.memory = make_memory_report(program, assignment);
+  report.flops = count_flops(program);
   report.residuals = find_residuals(program, assignment, names);
   report.diagnostics = diagnose({program, report.memory, report.residuals});
   return report;
 }
 
 std::string render_text(const InspectReport& report) {
-  std::string text = fmt::format("{}  {} instructions in {} computations, {} device(s)\n{}\n\n", report.program_name,
-                                 format_count(static_cast<std::int64_t>(report.instructions)),
-                                 format_count(static_cast<std::int64_t>(report.computations)), report.devices, report.path);
+  std::string text = fmt::format(
+      "{}  {} instructions in {} computations, {} device(s)\n{}\n\n", report.program_name,
+      format_count(static_cast<std::int64_t>(report.instructions)),
+      format_count(static_cast<std::int64_t>(report.computations)), report.devices, report.path);
   text += memory_text(report.memory) + "\n";
-  text += fmt::format("Matrix products of a step  {}   all operations  {}\n\n", format_flops(Flops(report.flops.dot_per_step)),
-                      format_flops(Flops(report.flops.per_step)));
+  text +=
+      fmt::format("Matrix products of a step  {}   all operations  {}\n\n",
+                  format_flops(report.flops.dot_per_step), format_flops(report.flops.all_per_step));
   text += live_text(report.memory) + "\n";
   text += residual_text(report.residuals);
   if (report.diagnostics.empty()) return text;
   text += "\nWhat to know\n";
-  for (const Diagnostic& d : report.diagnostics) text += fmt::format("  {} [{}] {}\n", name_of(d.severity), d.code, d.message);
+  for (const Diagnostic& d : report.diagnostics)
+    text += fmt::format("  {} [{}] {}\n", name_of(d.severity), d.code, d.message);
   return text;
 }
 
 std::string render_json(const InspectReport& report) {
   Json json;
   json["schema"] = "spillway.inspect/1";
-  json["program"] = {{"name", report.program_name},       {"path", report.path},       {"instructions", report.instructions},
-                     {"computations", report.computations}, {"devices", report.devices}, {"scheduled", report.scheduled}};
+  json["program"] = {{"name", report.program_name},         {"path", report.path},
+                     {"instructions", report.instructions}, {"computations", report.computations},
+                     {"devices", report.devices},           {"scheduled", report.scheduled}};
   json["memory"] = memory_json(report.memory);
   json["transfers"] = {{"d2h_bytes_per_step", report.memory.traffic.device_to_host.value()},
                        {"h2d_bytes_per_step", report.memory.traffic.host_to_device.value()},
                        {"d2h_copies_per_step", report.memory.traffic.offloads},
                        {"h2d_copies_per_step", report.memory.traffic.reloads}};
-  json["dot_flops_per_step"] = report.flops.dot_per_step;
-  json["flops_per_step"] = report.flops.per_step;
-  json["xla_cost_analysis_flops"] = report.flops.xla_cost_analysis;
+  json["dot_flops_per_step"] = report.flops.dot_per_step.value();
+  json["flops_per_step"] = report.flops.all_per_step.value();
+  json["xla_cost_analysis_flops"] = report.flops.xla_cost_analysis.value();
   json["residuals"] = Json::array();
-  for (const Residual& r : report.residuals.residuals) json["residuals"].push_back(residual_json(r));
+  for (const Residual& r : report.residuals.residuals)
+    json["residuals"].push_back(residual_json(r));
   json["live_at_peak"] = Json::array();
   for (const LiveBuffer& b : report.memory.live_at_peak) {
     Json row = {{"name", b.name}, {"bytes", b.bytes.value()}, {"class", name_of(b.kind)}};
@@ -155,10 +178,12 @@ std::string render_json(const InspectReport& report) {
     json["live_at_peak"].push_back(std::move(row));
   }
   json["hbm_curve"] = Json::array();
-  for (const CurvePoint& point : report.memory.curve) json["hbm_curve"].push_back({point.position.value(), point.bytes.value()});
+  for (const CurvePoint& point : report.memory.curve)
+    json["hbm_curve"].push_back({point.position.value(), point.bytes.value()});
   json["diagnostics"] = Json::array();
   for (const Diagnostic& d : report.diagnostics)
-    json["diagnostics"].push_back({{"code", d.code}, {"severity", name_of(d.severity)}, {"message", d.message}});
+    json["diagnostics"].push_back(
+        {{"code", d.code}, {"severity", name_of(d.severity)}, {"message", d.message}});
   return json.dump(1) + "\n";
 }
 

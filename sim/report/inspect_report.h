@@ -3,19 +3,13 @@
 
 #include <string>
 
+#include "model/cost/program_flops.h"
 #include "model/diagnostics/diagnostics.h"
 #include "model/memory/memory_report.h"
 #include "model/program/program.h"
 #include "model/residuals/residuals.h"
 
 namespace spillway {
-
-/// FLOPs of one step, three ways (model/cost/work.h says what each counts).
-struct FlopTotals {
-  double dot_per_step = 0;       ///< matrix products, loops multiplied
-  double per_step = 0;           ///< everything, loops multiplied
-  double xla_cost_analysis = 0;  ///< as XLA counts: loop bodies once, custom calls nothing
-};
 
 struct InspectReport {
   std::string program_name, path;
@@ -24,12 +18,13 @@ struct InspectReport {
   bool scheduled = false;
   MemoryReport memory;
   ResidualTable residuals;
-  FlopTotals flops;
+  ProgramFlops flops;
   std::vector<Diagnostic> diagnostics;
 };
 
 /// Reads what a scheduled program holds. `names` may be empty.
-InspectReport make_inspect_report(const Program& program, const Schedule& schedule, const NameList& names);
+InspectReport make_inspect_report(const Program& program, const Schedule& schedule,
+                                  const NameList& names);
 
 /// For a person at a terminal.
 std::string render_text(const InspectReport& report);

@@ -15,13 +15,15 @@ void append_shape(Shape shape, ShapeData& out) {
     copy.space = part.space();
     copy.bits = static_cast<std::uint8_t>(part.bits());
     copy.has_layout = !part.minor_to_major().empty();
-    copy.rank = part.is_tuple() ? part.tuple_size() : static_cast<std::uint32_t>(part.dims().size());
+    copy.rank =
+        part.is_tuple() ? part.tuple_size() : static_cast<std::uint32_t>(part.dims().size());
     copy.first_dim = next_dim;
     copy.subtree = part.node_count();
     copy.bytes = part.bytes().value();
     if (!part.is_tuple()) {
       out.dims.insert(out.dims.end(), part.dims().begin(), part.dims().end());
-      out.minor_to_major.insert(out.minor_to_major.end(), part.minor_to_major().begin(), part.minor_to_major().end());
+      out.minor_to_major.insert(out.minor_to_major.end(), part.minor_to_major().begin(),
+                                part.minor_to_major().end());
       out.minor_to_major.resize(out.dims.size(), 0);
       next_dim = static_cast<std::uint32_t>(out.dims.size());
     }
@@ -31,7 +33,8 @@ void append_shape(Shape shape, ShapeData& out) {
 
 }  // namespace
 
-Shape with_space(Shape shape, const std::vector<ShapeNodeIndex>& nodes, MemorySpace space, RewriteStorage& storage) {
+Shape with_space(Shape shape, const std::vector<ShapeNodeIndex>& nodes, MemorySpace space,
+                 RewriteStorage& storage) {
   ShapeData data;
   append_shape(shape, data);
   for (const ShapeNodeIndex node : nodes) data.nodes[node].space = space;
@@ -54,10 +57,12 @@ Shape make_context_shape(RewriteStorage& storage) {
   return storage.shape(std::move(data));
 }
 
-ComputationEditor::ComputationEditor(const Computation& original) : kept_alive_(original.parts().storage) {
+ComputationEditor::ComputationEditor(const Computation& original)
+    : kept_alive_(original.parts().storage) {
   for (const InstructionIndex i : original.instructions()) {
     Node node{original[i], {}, {}, {}, false};
-    for (const Operand& operand : original.operands(i)) node.operands.push_back({operand.instruction.index, operand.node});
+    for (const Operand& operand : original.operands(i))
+      node.operands.push_back({operand.instruction.index, operand.node});
     node.called.assign(original.called(i).begin(), original.called(i).end());
     node.attributes.assign(original.attributes(i).begin(), original.attributes(i).end());
     add(std::move(node));
@@ -98,7 +103,8 @@ void ComputationEditor::move_to_top(Handle handle) {
 void ComputationEditor::redirect(Reference from, Reference to, std::optional<Handle> keep) {
   const std::uint32_t nodes = shape_of(from).node_count();
   const auto apply = [&](Reference& reference) {
-    if (reference.handle == from.handle && reference.node >= from.node && reference.node < from.node + nodes)
+    if (reference.handle == from.handle && reference.node >= from.node &&
+        reference.node < from.node + nodes)
       reference = {to.handle, to.node + (reference.node - from.node)};
   };
   for (Handle handle = 0; handle < nodes_.size(); ++handle)
@@ -128,15 +134,19 @@ void ComputationEditor::drop_dead() {
     for (const Reference& operand : nodes_[handle].operands) stack.push_back(operand.handle);
   }
   for (Handle handle = 0; handle < nodes_.size(); ++handle)
-    if (!needed[handle] && nodes_[handle].instruction.opcode != Opcode::kParameter) nodes_[handle].erased = true;
+    if (!needed[handle] && nodes_[handle].instruction.opcode != Opcode::kParameter)
+      nodes_[handle].erased = true;
 }
 
-std::shared_ptr<const Computation> ComputationEditor::finish(std::string_view name, std::shared_ptr<const void> storage) const {
+std::shared_ptr<const Computation> ComputationEditor::finish(
+    std::string_view name, std::shared_ptr<const void> storage) const {
   std::vector<std::uint32_t> index(nodes_.size(), 0);
   std::uint32_t next = 0;
   for (const Handle handle : order_)
     if (!nodes_[handle].erased) index[handle] = next++;
-  const auto to_operand = [&index](const Reference& r) { return Operand{InstructionIndex(index[r.handle]), r.node}; };
+  const auto to_operand = [&index](const Reference& r) {
+    return Operand{InstructionIndex(index[r.handle]), r.node};
+  };
   ComputationParts parts;
   parts.name = name;
   for (const Handle handle : order_) {

@@ -24,7 +24,8 @@ class RewriteStorage {
 };
 
 /// A copy of `shape` whose nodes in `nodes` lie in `space`.
-Shape with_space(Shape shape, const std::vector<ShapeNodeIndex>& nodes, MemorySpace space, RewriteStorage& storage);
+Shape with_space(Shape shape, const std::vector<ShapeNodeIndex>& nodes, MemorySpace space,
+                 RewriteStorage& storage);
 /// A tuple of these shapes.
 Shape make_tuple_shape(const std::vector<Shape>& elements, RewriteStorage& storage);
 /// The 32-bit context element that XLA ends an async start's tuple with.
@@ -54,7 +55,9 @@ class ComputationEditor {
 
   Node& operator[](Handle handle) { return nodes_[handle]; }
   const Node& operator[](Handle handle) const { return nodes_[handle]; }
-  Shape shape_of(Reference reference) const { return nodes_[reference.handle].instruction.shape.at(reference.node); }
+  Shape shape_of(Reference reference) const {
+    return nodes_[reference.handle].instruction.shape.at(reference.node);
+  }
   std::size_t size() const { return nodes_.size(); }
 
   /// Adds an instruction at the end of the order.
@@ -78,7 +81,8 @@ class ComputationEditor {
   void drop_dead();
 
   /// The edited computation. `storage` is kept alive by it, as is what `original` kept.
-  std::shared_ptr<const Computation> finish(std::string_view name, std::shared_ptr<const void> storage) const;
+  std::shared_ptr<const Computation> finish(std::string_view name,
+                                            std::shared_ptr<const void> storage) const;
 
  private:
   std::vector<Node> nodes_;

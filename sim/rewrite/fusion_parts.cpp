@@ -29,8 +29,8 @@ void become_bitcast(ComputationEditor& editor, Handle handle, Handle source) {
 
 }  // namespace
 
-FusionPart cut_fusion(const Computation& inner, Operand root, const std::vector<Cut>& cuts, std::string_view name,
-                      const std::shared_ptr<RewriteStorage>& storage) {
+FusionPart cut_fusion(const Computation& inner, Operand root, const std::vector<Cut>& cuts,
+                      std::string_view name, const std::shared_ptr<RewriteStorage>& storage) {
   ComputationEditor editor(inner);
   editor.set_root({root.instruction.index, root.node});
   std::vector<Handle> handed_in;
@@ -54,25 +54,31 @@ FusionPart cut_fusion(const Computation& inner, Operand root, const std::vector<
     editor[handle].instruction.literal = storage->text(std::to_string(next++));
     part.parameters.push_back(number);
   }
-  for (const Handle handle : handed_in) editor[handle].instruction.literal = storage->text(std::to_string(next++));
+  for (const Handle handle : handed_in)
+    editor[handle].instruction.literal = storage->text(std::to_string(next++));
   part.computation = editor.finish(storage->text(std::string(name)), storage);
   return part;
 }
 
-std::shared_ptr<const Computation> move_parameters(const Computation& inner, const std::vector<std::uint32_t>& parameters,
-                                                   MemorySpace space, const std::shared_ptr<RewriteStorage>& storage) {
+std::shared_ptr<const Computation> move_parameters(const Computation& inner,
+                                                   const std::vector<std::uint32_t>& parameters,
+                                                   MemorySpace space,
+                                                   const std::shared_ptr<RewriteStorage>& storage) {
   ComputationEditor editor(inner);
   std::vector<bool> moved(inner.size(), false);
   for (const std::uint32_t number : parameters) moved[inner.parameters()[number].index] = true;
   for (const InstructionIndex i : inner.instructions()) {
     const Opcode opcode = inner[i].opcode;
-    const bool keeps_place = opcode == Opcode::kBitcast || opcode == Opcode::kReshape || opcode == Opcode::kDynamicUpdateSlice;
+    const bool keeps_place = opcode == Opcode::kBitcast || opcode == Opcode::kReshape ||
+                             opcode == Opcode::kDynamicUpdateSlice;
     if (keeps_place && moved[inner.operands(i)[0].instruction.index]) moved[i.index] = true;
     if (opcode == Opcode::kTuple) {
       std::vector<ShapeNodeIndex> nodes;
       for (std::uint32_t k = 0; k < inner.operands(i).size(); ++k)
-        if (moved[inner.operands(i)[k].instruction.index]) nodes.push_back(inner[i].shape.element_node(k));
-      if (!nodes.empty()) editor[i.index].instruction.shape = with_space(inner[i].shape, nodes, space, *storage);
+        if (moved[inner.operands(i)[k].instruction.index])
+          nodes.push_back(inner[i].shape.element_node(k));
+      if (!nodes.empty())
+        editor[i.index].instruction.shape = with_space(inner[i].shape, nodes, space, *storage);
     } else if (moved[i.index]) {
       editor[i.index].instruction.shape = with_space(inner[i].shape, {0}, space, *storage);
     }

@@ -16,19 +16,21 @@ struct FusionPart {
   std::vector<std::uint32_t> parameters;
 };
 
-/// The part of `inner` that computes `root`, with the results of `cuts` handed in from outside. A cut
-/// is an instruction and the shape in which its value arrives; several cuts may share one parameter
-/// when they are given as one group.
+/// The part of `inner` that computes `root`, with the results of `cuts` handed in from outside. A
+/// cut is an instruction and the shape in which its value arrives; several cuts may share one
+/// parameter when they are given as one group.
 struct Cut {
   std::vector<InstructionIndex> instructions;
   Shape shape;  ///< of the parameter; a bitcast follows where an instruction's own shape differs
 };
-FusionPart cut_fusion(const Computation& inner, Operand root, const std::vector<Cut>& cuts, std::string_view name,
-                      const std::shared_ptr<RewriteStorage>& storage);
+FusionPart cut_fusion(const Computation& inner, Operand root, const std::vector<Cut>& cuts,
+                      std::string_view name, const std::shared_ptr<RewriteStorage>& storage);
 
 /// A copy of `inner` in which these parameters, and what is updated in place or renamed from them,
 /// lie in `space`.
-std::shared_ptr<const Computation> move_parameters(const Computation& inner, const std::vector<std::uint32_t>& parameters,
-                                                   MemorySpace space, const std::shared_ptr<RewriteStorage>& storage);
+std::shared_ptr<const Computation> move_parameters(const Computation& inner,
+                                                   const std::vector<std::uint32_t>& parameters,
+                                                   MemorySpace space,
+                                                   const std::shared_ptr<RewriteStorage>& storage);
 
 }  // namespace spillway

@@ -17,14 +17,21 @@ using Node = ComputationEditor::Node;
 
 class PlacementRewrite {
  public:
-  PlacementRewrite(const Program& program, const MemoryAssignment& memory, const ResidualTable& residuals)
-      : program_(program), memory_(memory), residuals_(residuals), out_(program), storage_(std::make_shared<RewriteStorage>()) {}
+  PlacementRewrite(const Program& program, const MemoryAssignment& memory,
+                   const ResidualTable& residuals)
+      : program_(program),
+        memory_(memory),
+        residuals_(residuals),
+        out_(program),
+        storage_(std::make_shared<RewriteStorage>()) {}
 
   Program run(const std::vector<PlacementChange>& changes) {
     for (const PlacementChange& change : changes) {
       const Residual& residual = residuals_.residuals[change.residual];
-      if (residual.placement == change.placement || !why_not_movable(program_, residual).empty()) continue;
-      target_[residual.stack] = change.placement == Placement::kDevice ? MemorySpace::kDevice : MemorySpace::kPinnedHost;
+      if (residual.placement == change.placement || !why_not_movable(program_, residual).empty())
+        continue;
+      target_[residual.stack] =
+          change.placement == Placement::kDevice ? MemorySpace::kDevice : MemorySpace::kPinnedHost;
       moved_.push_back(change);
     }
     move_spaces();
@@ -35,14 +42,17 @@ class PlacementRewrite {
       place_offload(residual);
       place_reloads(residual);
     }
-    for (auto& [id, editor] : editors_) out_.computations[id] = editor.finish(program_[id].name(), storage_);
+    for (auto& [id, editor] : editors_)
+      out_.computations[id] = editor.finish(program_[id].name(), storage_);
     return std::move(out_);
   }
 
  private:
   ComputationEditor& editor(ComputationId id) {
     const auto found = editors_.find(id);
-    return found != editors_.end() ? found->second : editors_.emplace(id, ComputationEditor(program_[id])).first->second;
+    return found != editors_.end()
+               ? found->second
+               : editors_.emplace(id, ComputationEditor(program_[id])).first->second;
   }
   std::string_view text(std::string value) { return storage_->text(std::move(value)); }
   std::optional<MemorySpace> target_of(ValueId value) const {
@@ -55,14 +65,20 @@ class PlacementRewrite {
   void move_initial_value(const Residual& residual, Placement placement);
   void place_offload(const Residual& residual);
   void place_reloads(const Residual& residual);
-  Handle make_async(ComputationId body, const FusionPart& part, std::vector<Reference> operands, Shape result, const std::string& name);
+  Handle make_async(ComputationId body, const FusionPart& part, std::vector<Reference> operands,
+                    Shape result, const std::string& name);
   Handle split_update(const Residual& residual, ComputationId body, Handle fusion);
   std::uint32_t operand_of_stack(const Residual& residual, ComputationId body, Handle reader);
-  void replace_read(const Residual& residual, ComputationId body, Handle reader, std::optional<Reference>& slice);
+  void replace_read(const Residual& residual, ComputationId body, Handle reader,
+                    std::optional<Reference>& slice);
   void hoist(ComputationEditor& body, Handle start);
   void place_after_operands(ComputationEditor& body, Handle handle);
-  ComputationId body_of(InstructionId loop) const { return program_[loop.computation].called(loop.instruction)[1]; }
-  ComputationId add_computation(std::shared_ptr<const Computation> computation) { return out_.computations.push(std::move(computation)); }
+  ComputationId body_of(InstructionId loop) const {
+    return program_[loop.computation].called(loop.instruction)[1];
+  }
+  ComputationId add_computation(std::shared_ptr<const Computation> computation) {
+    return out_.computations.push(std::move(computation));
+  }
 
   const Program& program_;
   const MemoryAssignment& memory_;
@@ -82,7 +98,8 @@ void PlacementRewrite::move_spaces() {
       const Shape shape = program_[id][i].shape;
       std::map<MemorySpace, std::vector<ShapeNodeIndex>> nodes;
       for (ShapeNodeIndex node = 0; node < shape.node_count(); ++node)
-        if (const auto space = target_of(memory_.values.at({id, i}, node)); space && shape.at(node).is_array())
+        if (const auto space = target_of(memory_.values.at({id, i}, node));
+            space && shape.at(node).is_array())
           nodes[*space].push_back(node);
       for (const auto& [space, list] : nodes) {
         Node& edited = editor(id)[i.index];
@@ -99,10 +116,12 @@ void PlacementRewrite::move_fusion_parameters(InstructionId id) {
   for (const MemorySpace space : {MemorySpace::kDevice, MemorySpace::kPinnedHost}) {
     std::vector<std::uint32_t> parameters;
     for (std::uint32_t k = 0; k < operands.size(); ++k)
-      if (target_of(memory_.values.at(id.computation, operands[k])) == space) parameters.push_back(k);
+      if (target_of(memory_.values.at(id.computation, operands[k])) == space)
+        parameters.push_back(k);
     if (parameters.empty()) continue;
     Node& node = editor(id.computation)[id.instruction.index];
-    node.called[0] = add_computation(move_parameters(out_[node.called[0]], parameters, space, storage_));
+    node.called[0] =
+        add_computation(move_parameters(out_[node.called[0]], parameters, space, storage_));
   }
 }
 
@@ -111,10 +130,11 @@ void PlacementRewrite::move_initial_value(const Residual& residual, Placement pl
   const ComputationId outer = residual.forward_loop.computation;
   for (const ValueId value : memory_.liveness.buffers[residual.stack].values) {
     const Position& at = memory_.values[value].defined_at;
-    if (memory_.values[value].is_phi || at.instruction.computation != outer || at.node != 0) continue;
+    if (memory_.values[value].is_phi || at.instruction.computation != outer || at.node != 0)
+      continue;
     const Instruction& in = program_[at.instruction];
-    const bool starts = in.opcode == Opcode::kFusion || in.opcode == Opcode::kBroadcast || in.opcode == Opcode::kCopy ||
-                        in.opcode == Opcode::kCustomCall;
+    const bool starts = in.opcode == Opcode::kFusion || in.opcode == Opcode::kBroadcast ||
+                        in.opcode == Opcode::kCopy || in.opcode == Opcode::kCustomCall;
     if (!starts || memory_.schedule.position[outer][at.instruction.instruction.index] >
                        memory_.schedule.position[outer][residual.forward_loop.instruction.index])
       continue;
@@ -149,15 +169,19 @@ void PlacementRewrite::hoist(ComputationEditor& body, Handle start) {
     for (const Reference& operand : body[chain[k]].operands) {
       const Instruction& in = body[operand.handle].instruction;
       const bool scalar = in.shape.is_array() && in.shape.elements() == 1;
-      const bool movable = scalar && in.opcode != Opcode::kParameter && in.opcode != Opcode::kConstant;
-      if (movable && std::ranges::find(chain, operand.handle) == chain.end()) chain.push_back(operand.handle);
+      const bool movable =
+          scalar && in.opcode != Opcode::kParameter && in.opcode != Opcode::kConstant;
+      if (movable && std::ranges::find(chain, operand.handle) == chain.end())
+        chain.push_back(operand.handle);
     }
-  for (const Handle handle : chain) body.move_to_top(handle);  // the start first, so that it ends up last
+  for (const Handle handle : chain)
+    body.move_to_top(handle);  // the start first, so that it ends up last
   place_after_operands(body, start);
 }
 
 /// An async pair around a fusion of `part`. Returns the done; the start is what the done reads.
-Handle PlacementRewrite::make_async(ComputationId body_id, const FusionPart& part, std::vector<Reference> operands, Shape result,
+Handle PlacementRewrite::make_async(ComputationId body_id, const FusionPart& part,
+                                    std::vector<Reference> operands, Shape result,
                                     const std::string& name) {
   ComputationEditor& body = editor(body_id);
   const ComputationId fused = add_computation(part.computation);
@@ -181,14 +205,16 @@ Handle PlacementRewrite::make_async(ComputationId body_id, const FusionPart& par
   fusion.called = {fused};
   fusion.attributes = {{"kind", "kLoop"}};
   wrapper.set_root({wrapper.add(std::move(fusion)), 0});
-  const ComputationId wrapped = add_computation(wrapper.finish(text("async_computation." + name), storage_));
+  const ComputationId wrapped =
+      add_computation(wrapper.finish(text("async_computation." + name), storage_));
 
   Node start;
   start.instruction.name = text(name + "-start");
   start.instruction.opcode = Opcode::kAsyncStart;
   start.instruction.opcode_text = opcode_name(Opcode::kAsyncStart);
-  start.instruction.shape =
-      make_tuple_shape({make_tuple_shape(operand_shapes, *storage_), result, make_context_shape(*storage_)}, *storage_);
+  start.instruction.shape = make_tuple_shape(
+      {make_tuple_shape(operand_shapes, *storage_), result, make_context_shape(*storage_)},
+      *storage_);
   start.operands = std::move(operands);
   start.called = {wrapped};
   const Handle start_handle = body.add(std::move(start));
@@ -216,11 +242,14 @@ void PlacementRewrite::place_offload(const Residual& residual) {
 }
 
 /// Takes the update of the stack out of the instruction that also computes it, and makes it a copy.
-Handle PlacementRewrite::split_update(const Residual& residual, ComputationId body_id, Handle writer) {
+Handle PlacementRewrite::split_update(const Residual& residual, ComputationId body_id,
+                                      Handle writer) {
   ComputationEditor& body = editor(body_id);
   const InstructionIndex i(writer);
   const std::string name = "offload." + residual.id;
-  const auto of_stack = [&](ValueId value) { return memory_.liveness.buffer_of[value] == residual.stack; };
+  const auto of_stack = [&](ValueId value) {
+    return memory_.liveness.buffer_of[value] == residual.stack;
+  };
   if (body[writer].instruction.opcode == Opcode::kDynamicUpdateSlice) {
     ComputationEditor wrapper;  // the update alone, as a fusion of one
     Node update = body[writer];
@@ -252,7 +281,8 @@ Handle PlacementRewrite::split_update(const Residual& residual, ComputationId bo
     while (!of_stack(memory_.values.at({body_id, i}, result.element_node(output)))) ++output;
     update = fused->operands(root.instruction)[output].instruction;
   }
-  while ((*fused)[update].opcode != Opcode::kDynamicUpdateSlice) update = fused->operands(update)[0].instruction;
+  while ((*fused)[update].opcode != Opcode::kDynamicUpdateSlice)
+    update = fused->operands(update)[0].instruction;
   const Operand slice = fused->operands(update)[1];
   const Shape slice_shape = fused->shape_of(slice);
   const ShapeNodeIndex stack_node = result.is_tuple() ? result.element_node(output) : 0;
@@ -270,9 +300,12 @@ Handle PlacementRewrite::split_update(const Residual& residual, ComputationId bo
   const Shape rest_shape = result.is_tuple() ? make_tuple_shape(outputs, *storage_) : slice_shape;
   if (result.is_tuple()) rest[root.instruction.index].instruction.shape = rest_shape;
   const auto rest_computation = rest.finish(text("rest." + name), storage_);
-  const FusionPart rest_part = cut_fusion(*rest_computation, rest_computation->root(), {}, "rest." + name, storage_);
+  const FusionPart rest_part =
+      cut_fusion(*rest_computation, rest_computation->root(), {}, "rest." + name, storage_);
 
-  const FusionPart copy = cut_fusion(*fused, Operand{update, 0}, {Cut{{slice.instruction}, slice_shape}}, "fused." + name, storage_);
+  const FusionPart copy =
+      cut_fusion(*fused, Operand{update, 0}, {Cut{{slice.instruction}, slice_shape}},
+                 "fused." + name, storage_);
   const std::vector<Reference> all = body[writer].operands;
   std::vector<Reference> copy_operands;
   for (const std::uint32_t k : copy.parameters) copy_operands.push_back(all[k]);
@@ -297,7 +330,8 @@ void PlacementRewrite::place_reloads(const Residual& residual) {
   for (const InstructionId read : residual.reads) {
     if (read.computation == body_id) continue;
     const InstructionId start = *memory_.schedule.caller[read.computation];
-    if (const auto done = find_done(program_[body_id], start.instruction)) slice = Reference{done->index, 0};
+    if (const auto done = find_done(program_[body_id], start.instruction))
+      slice = Reference{done->index, 0};
   }
   for (const InstructionId read : residual.reads)
     if (read.computation == body_id) replace_read(residual, body_id, read.instruction.index, slice);
@@ -320,7 +354,8 @@ void PlacementRewrite::place_reloads(const Residual& residual) {
 }
 
 /// Which operand of a reader is the stack, as the reader now stands.
-std::uint32_t PlacementRewrite::operand_of_stack(const Residual& residual, ComputationId body_id, Handle reader) {
+std::uint32_t PlacementRewrite::operand_of_stack(const Residual& residual, ComputationId body_id,
+                                                 Handle reader) {
   const auto operands = program_[body_id].operands(InstructionIndex(reader));
   const auto original = std::ranges::find_if(operands, [&](const Operand& operand) {
     return memory_.liveness.buffer_of[memory_.values.at(body_id, operand)] == residual.stack;
@@ -332,11 +367,13 @@ std::uint32_t PlacementRewrite::operand_of_stack(const Residual& residual, Compu
 }
 
 /// Makes one reader take the slice instead of the stack; makes the copy when there is none yet.
-void PlacementRewrite::replace_read(const Residual& residual, ComputationId body_id, Handle reader, std::optional<Reference>& slice) {
+void PlacementRewrite::replace_read(const Residual& residual, ComputationId body_id, Handle reader,
+                                    std::optional<Reference>& slice) {
   ComputationEditor& body = editor(body_id);
   const std::uint32_t k = operand_of_stack(residual, body_id, reader);
   const std::string name = "reload." + residual.id;
-  if (body[reader].instruction.opcode != Opcode::kFusion) return;  // why_not_movable keeps others out
+  if (body[reader].instruction.opcode != Opcode::kFusion)
+    return;  // why_not_movable keeps others out
   const std::shared_ptr<const Computation> fused = out_.computations[body[reader].called[0]];
   std::vector<InstructionIndex> slices;
   std::vector<InstructionIndex> renamed = {fused->parameters()[k]};
@@ -346,13 +383,15 @@ void PlacementRewrite::replace_read(const Residual& residual, ComputationId body
   const Shape slice_shape = (*fused)[slices.front()].shape;
   const std::vector<Reference> all = body[reader].operands;
   if (!slice) {
-    const FusionPart copy = cut_fusion(*fused, Operand{slices.front(), 0}, {}, "fused." + name, storage_);
+    const FusionPart copy =
+        cut_fusion(*fused, Operand{slices.front(), 0}, {}, "fused." + name, storage_);
     std::vector<Reference> copy_operands;
     for (const std::uint32_t p : copy.parameters) copy_operands.push_back(all[p]);
     const Shape result = with_space(slice_shape, {0}, MemorySpace::kDevice, *storage_);
     slice = Reference{make_async(body_id, copy, copy_operands, result, name), 0};
   }
-  const FusionPart rest = cut_fusion(*fused, fused->root(), {Cut{slices, body.shape_of(*slice)}}, "rest." + name, storage_);
+  const FusionPart rest = cut_fusion(*fused, fused->root(), {Cut{slices, body.shape_of(*slice)}},
+                                     "rest." + name, storage_);
   body[reader].called[0] = add_computation(rest.computation);
   body[reader].operands.clear();
   for (const std::uint32_t p : rest.parameters) body[reader].operands.push_back(all[p]);
@@ -364,15 +403,18 @@ void PlacementRewrite::replace_read(const Residual& residual, ComputationId body
 std::string why_not_movable(const Program& program, const Residual& residual) {
   if (residual.copied_between_loops) return "XLA copies the whole stack between the loops";
   if (residual.peeled) return "its copies are pipelined across iterations";
-  const ComputationId backward = program[residual.backward_loop.computation].called(residual.backward_loop.instruction)[1];
+  const ComputationId backward =
+      program[residual.backward_loop.computation].called(residual.backward_loop.instruction)[1];
   for (const InstructionId read : residual.reads) {
     if (read.computation != backward) continue;
-    if (program[read].opcode != Opcode::kFusion) return "it is read by a slice outside any fusion or copy";
+    if (program[read].opcode != Opcode::kFusion)
+      return "it is read by a slice outside any fusion or copy";
   }
   return "";
 }
 
-Program place_residuals(const Program& program, const MemoryAssignment& memory, const ResidualTable& residuals,
+Program place_residuals(const Program& program, const MemoryAssignment& memory,
+                        const ResidualTable& residuals,
                         const std::vector<PlacementChange>& changes) {
   return PlacementRewrite(program, memory, residuals).run(changes);
 }

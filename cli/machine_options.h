@@ -1,0 +1,28 @@
+// Options that say on which machine, and how its devices stand: --hw and --topology.
+#pragma once
+
+#include <string>
+
+#include "cli/command.h"
+#include "model/cost/topology.h"
+#include "model/hardware/profile.h"
+
+namespace spillway {
+
+struct MachineOptions {
+  std::string hardware;
+  std::string topology;  ///< "hosts x gpus", empty: from the profile
+};
+
+void add_machine_options(CLI::App& subcommand, MachineOptions& options);
+
+struct Machine {
+  HardwareProfile profile;
+  Topology topology;
+};
+
+/// Finds the profile and lays out `devices`.
+Result<Machine> find_machine(const MachineOptions& options, const Surroundings& surroundings,
+                             std::int64_t devices);
+
+}  // namespace spillway

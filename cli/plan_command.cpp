@@ -1,0 +1,98 @@
+// spillway plan PROGRAM --hw P [--names F] [--hbm-limit B] [--mem-fraction f] [--host-limit B]
+//               [--explain NAME] [--json]
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <thread>
+
+#include "cli/command.h"
+#include "cli/machine_options.h"
+#include "model/hardware/units_text.h"
+#include "model/hlo/read_program.h"
+#include "sim/report/plan_report.h"
+
+namespace spillway {
+namespace {
+
+struct PlanCommandOptions {
+  std::string program;
+  std::string names;
+  MachineOptions machine;
+  std::string hbm_limit, host_limit;
+  std::optional<double> fraction;
+  std::string explain;
+  bool json = false;
+};
+
+/// Reads the sizes the user wrote; empty text is no wish.
+Result<BudgetWishes> read_wishes(const PlanCommandOptions& options) {
+  BudgetWishes wishes;
+  wishes.fraction = options.fraction;
+  const auto read = [](const char* option, const std::string& text,
+                       std::optional<Bytes>& out) -> std::optional<Error> {
+    if (text.empty()) return std::nullopt;
+    const Result<Bytes> bytes = parse_units<Bytes>(text);
+    if (bytes.ok() && *bytes > Bytes(0)) {
+      out = *bytes;
+      return std::nullopt;
+    }
+    const std::string why = bytes.ok() ? "must be above zero" : bytes.error().text;
+    return Error{ErrorKind::kUsage,
+                 std::string(option) + " '" + text + "' " + why,
+                 {},
+                 "",
+                 "for example 60GiB"};
+  };
+  if (const auto wrong = read("--hbm-limit", options.hbm_limit, wishes.hbm_limit)) return *wrong;
+  if (const auto wrong = read("--host-limit", options.host_limit, wishes.host_limit)) return *wrong;
+  return wishes;
+}
+
+int run_plan(const PlanCommandOptions& options, const Surroundings& surroundings) {
+  const Result<BudgetWishes> wishes = read_wishes(options);
+  if (!wishes.ok()) return report(wishes.error());
+  const Result<Program> program = read_program(options.program);
+  if (!program.ok()) return report(program.error());
+  const Result<Schedule> schedule = text_schedule(*program);
+  if (!schedule.ok()) return report(schedule.error());
+  NameList names;
+  if (!options.names.empty()) {
+    Result<NameList> read = read_names(options.names);
+    if (!read.ok()) return report(read.error());
+    names = std::move(read).value();
+  }
+  const Result<Machine> machine =
+      find_machine(options.machine, surroundings, program->device_count());
+  if (!machine.ok()) return report(machine.error());
+  const std::size_t threads = std::max(1u, std::thread::hardware_concurrency());
+  const PlanReport result =
+      make_plan_report(*program, *schedule, machine->profile, machine->topology, names, *wishes,
+                       {.threads = threads});
+  const ExitCode code = result.plan.fits ? kDone : kAnswerIsNo;
+  if (!options.explain.empty()) return answer(render_explanation(result, options.explain), code);
+  return answer(options.json ? render_json(result) : render_text(result), code);
+}
+
+}  // namespace
+
+Runner add_plan(CLI::App& subcommand, const Surroundings& surroundings) {
+  auto options = std::make_shared<PlanCommandOptions>();
+  subcommand
+      .add_option("PROGRAM", options->program,
+                  "XLA dump folder, or optimised HLO text (may be gzipped)")
+      ->required();
+  add_machine_options(subcommand, options->machine);
+  subcommand.add_option("--names", options->names, "names sidecar written by python/spillway_jax");
+  subcommand.add_option("--hbm-limit", options->hbm_limit,
+                        "what the step may allocate on a device: 60GiB");
+  subcommand
+      .add_option("--mem-fraction", options->fraction,
+                  "the same as a share of the HBM; JAX's default is 0.75")
+      ->check(CLI::Range(0.01, 1.0))
+      ->excludes("--hbm-limit");
+  subcommand.add_option("--host-limit", options->host_limit, "pinned host memory a device: 200GiB");
+  subcommand.add_option("--explain", options->explain, "only why this name went where it did");
+  subcommand.add_flag("--json", options->json, "for scripts: schema spillway.plan/1");
+  return [options, &surroundings] { return run_plan(*options, surroundings); };
+}
+
+}  // namespace spillway

@@ -1,0 +1,47 @@
+// spillway simulate PROGRAM --hw P [--topology hostsxgpus] [--json]
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/machine_options.h"
+#include "model/hlo/read_program.h"
+#include "sim/report/simulate_report.h"
+
+namespace spillway {
+namespace {
+
+struct SimulateOptions {
+  std::string program;
+  MachineOptions machine;
+  bool json = false;
+};
+
+int run_simulate(const SimulateOptions& options, const Surroundings& surroundings) {
+  const Result<Program> program = read_program(options.program);
+  if (!program.ok()) return report(program.error());
+  const Result<Schedule> schedule = text_schedule(*program);
+  if (!schedule.ok()) return report(schedule.error());
+  const Result<Machine> machine =
+      find_machine(options.machine, surroundings, program->device_count());
+  if (!machine.ok()) return report(machine.error());
+  const MemoryAssignment memory = assign_memory(*program, *schedule);
+  const SimResult result =
+      simulate(*program, *schedule, memory, machine->profile, machine->topology);
+  return answer(options.json ? render_json(*program, machine->profile, result)
+                             : render_text(*program, machine->profile, result));
+}
+
+}  // namespace
+
+Runner add_simulate(CLI::App& subcommand, const Surroundings& surroundings) {
+  auto options = std::make_shared<SimulateOptions>();
+  subcommand
+      .add_option("PROGRAM", options->program,
+                  "XLA dump folder, or optimised HLO text (may be gzipped)")
+      ->required();
+  add_machine_options(subcommand, options->machine);
+  subcommand.add_flag("--json", options->json, "for scripts: schema spillway.simulate/1");
+  return [options, &surroundings] { return run_simulate(*options, surroundings); };
+}
+
+}  // namespace spillway

@@ -1,0 +1,50 @@
+// What a plan may use, and whether it fits.
+//
+//   HBM  |---------- pool: fraction x HBM ----------|-- reserve --|- rest -|
+//        |-- what the program allocates --|- free --|
+// The pool is what XLA's allocator takes at the start; context, communication buffers and library
+// workspaces live beside it, so that a fraction can also be too large (docs/planning.md#budget).
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "model/hardware/profile.h"
+#include "model/memory/memory_report.h"
+
+namespace spillway {
+
+/// JAX's default for XLA_PYTHON_CLIENT_MEM_FRACTION.
+inline constexpr double kDefaultMemoryFraction = 0.75;
+
+struct Budget {
+  Bytes hbm;                                 ///< of the device
+  Bytes reserve;                             ///< beside the pool
+  Bytes pool;                                ///< what the program may allocate
+  double fraction = kDefaultMemoryFraction;  ///< pool / hbm
+  Bytes host;                                ///< pinned host memory of each device
+  std::string host_origin;                   ///< what set `host`, for messages
+};
+
+/// What the user may state; the rest comes from the profile.
+struct BudgetWishes {
+  std::optional<Bytes> hbm_limit;
+  std::optional<double> fraction;
+  std::optional<Bytes> host_limit;
+};
+
+/// Without wishes: JAX's fraction of the HBM, and the GPU's share of its CPU's memory.
+Budget make_budget(const HardwareProfile& profile, const BudgetWishes& wishes);
+
+/// Pinned host memory of one device: temporaries, arguments, and results that reuse no argument.
+Bytes host_bytes(const MemoryTotals& totals);
+
+struct Fit {
+  bool fits = false;
+  Bytes over_hbm, over_host;     ///< by how much it misses; zero where it does not
+  double smallest_fraction = 1;  ///< of the HBM that would do, two decimals, rounded up
+  bool beside_reserve = true;    ///< whether that fraction leaves the reserve
+};
+Fit check_fit(const MemoryTotals& totals, const Budget& budget);
+
+}  // namespace spillway

@@ -1,0 +1,37 @@
+// A policy: what happens to each name that a user can set. The planner's decision variable.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/residuals/residuals.h"
+
+namespace spillway {
+
+enum class Choice { kKeep, kOffload, kRecompute };
+std::string_view name_of(Choice choice);
+
+/// Something the user sets as one: a checkpoint name with all its residuals, in every loop. Two
+/// names on one value are one handle. Without names each residual is a handle under its id.
+struct Handle {
+  std::string name;                  ///< the first of its names
+  std::vector<std::string> aliases;  ///< the others
+  std::vector<ResidualId> residuals;
+  Bytes bytes;  ///< of all its stacks on one device
+  Choice as_compiled = Choice::kKeep;
+  std::string fixed_because;  ///< why it cannot be moved; empty when it can
+};
+
+/// One choice a handle, in the handles' order.
+using Policy = std::vector<Choice>;
+
+/// Groups residuals into handles. With names, residuals without one are left out: the user cannot
+/// set them. `why_fixed` says of each residual why it cannot be moved, or nothing.
+std::vector<Handle> make_handles(const ResidualTable& table, bool has_names,
+                                 const std::vector<std::string>& why_fixed);
+
+/// The policy the program was compiled with.
+Policy compiled_policy(const std::vector<Handle>& handles);
+
+}  // namespace spillway

@@ -1,0 +1,29 @@
+#include "sim/planner/baselines.h"
+
+namespace spillway {
+namespace {
+
+Policy all(const std::vector<Handle>& handles, Choice choice) {
+  Policy policy = compiled_policy(handles);
+  for (std::size_t k = 0; k < handles.size(); ++k)
+    if (handles[k].fixed_because.empty()) policy[k] = choice;
+  return policy;
+}
+
+Policy propose_compiled(const std::vector<Handle>& handles) { return compiled_policy(handles); }
+Policy propose_keep(const std::vector<Handle>& handles) { return all(handles, Choice::kKeep); }
+Policy propose_offload(const std::vector<Handle>& handles) {
+  return all(handles, Choice::kOffload);
+}
+
+constexpr Baseline kBaselines[] = {
+    {"as compiled", "the policy of the dump", propose_compiled},
+    {"keep all", "everything the dump saves stays in HBM", propose_keep},
+    {"offload all", "everything the dump saves goes to the host", propose_offload},
+};
+
+}  // namespace
+
+std::span<const Baseline> baselines() { return kBaselines; }
+
+}  // namespace spillway

@@ -1,0 +1,91 @@
+#include "sim/planner/evaluate.h"
+
+#include <algorithm>
+#include <set>
+
+#include "model/program/call_graph.h"
+#include "sim/rewrite/place_residuals.h"
+
+namespace spillway {
+namespace {
+
+std::vector<std::string> reasons_to_stay(const Program& program, const ResidualTable& table) {
+  std::vector<std::string> reasons;
+  for (const Residual& residual : table.residuals)
+    reasons.push_back(why_not_movable(program, residual));
+  return reasons;
+}
+
+}  // namespace
+
+Evaluator::Evaluator(const Program& program, const Schedule& schedule,
+                     const HardwareProfile& profile, const Topology& topology,
+                     const NameList& names, const Budget& budget)
+    : program_(program),
+      profile_(profile),
+      topology_(topology),
+      budget_(budget),
+      memory_(assign_memory(program, schedule)),
+      residuals_(find_residuals(program, memory_, names)),
+      handles_(
+          make_handles(residuals_, !names.names.empty(), reasons_to_stay(program, residuals_))),
+      costs_(costs(program, profile, topology)) {}
+
+Program Evaluator::rewrite(const Policy& policy) const {
+  std::vector<PlacementChange> changes;
+  for (std::size_t k = 0; k < handles_.size(); ++k) {
+    if (policy[k] == Choice::kRecompute || !handles_[k].fixed_because.empty()) continue;
+    for (const ResidualId id : handles_[k].residuals)
+      changes.push_back(
+          {id, policy[k] == Choice::kKeep ? Placement::kDevice : Placement::kPinnedHost});
+  }
+  return place_residuals(program_, memory_, residuals_, changes);
+}
+
+SimResult Evaluator::simulate_policy(const Policy& policy) const {
+  const Program planned = rewrite(policy);
+  const Schedule schedule = text_schedule(planned).value();
+  const MemoryAssignment memory = assign_memory(planned, schedule);
+  return simulate(planned, schedule, memory, profile_, topology_, {.base_costs = &costs_});
+}
+
+PolicyCase Evaluator::evaluate(const Policy& policy) const {
+  const SimResult sim = simulate_policy(policy);
+  PolicyCase result;
+  result.policy = policy;
+  result.step = sim.step;
+  result.peak_device = sim.memory.total_device;
+  result.host = host_bytes(sim.memory);
+  result.device_to_host = sim.traffic.device_to_host;
+  result.host_to_device = sim.traffic.host_to_device;
+  result.exposed_copies = sim.exposed_device_to_host + sim.exposed_host_to_device;
+  result.dot_flops = sim.flops.dot_per_step.value();
+  result.fit = check_fit(sim.memory, budget_);
+  return result;
+}
+
+Seconds Evaluator::lower_bound() const {
+  // Instructions that read, write or start a movable stack may change; all others run in every
+  // policy.
+  std::set<BufferId> stacks;
+  for (const Residual& residual : residuals_.residuals) stacks.insert(residual.stack);
+  const Multiplicity times = multiplicity(program_);
+  Seconds sum(0);
+  for (const ComputationId id : ids(program_.computations)) {
+    if (!costs_.contains(id) || memory_.schedule.async_done[id]) continue;
+    for (const InstructionIndex i : program_[id].instructions()) {
+      const Instruction& in = program_[id][i];
+      const Cost& cost = costs_.cost({id, i});
+      if (is_async_start(in.opcode) || is_async_done(in.opcode) || !cost.uses_sms) continue;
+      bool touches = false;
+      for (ShapeNodeIndex node = 0; node < in.shape.node_count(); ++node)
+        touches |= stacks.contains(memory_.liveness.buffer_of[memory_.values.at({id, i}, node)]);
+      for (const Operand& operand : program_[id].operands(i))
+        touches |= stacks.contains(memory_.liveness.buffer_of[memory_.values.at(id, operand)]);
+      if (!touches) sum += cost.time * static_cast<double>(times.runs[id]);
+    }
+  }
+  return sum;
+}
+
+}  // namespace spillway

@@ -1,0 +1,57 @@
+// What a policy gives: the program rewritten, its memory assigned, one step simulated. The same
+// code for every policy, the compiled one included.
+#pragma once
+
+#include <vector>
+
+#include "model/plan/budget.h"
+#include "model/plan/policy.h"
+#include "sim/simulate.h"
+
+namespace spillway {
+
+/// A policy and what came out.
+struct PolicyCase {
+  Policy policy;
+  Seconds step;
+  Bytes peak_device;  ///< what the allocator must provide
+  Bytes host;
+  Bytes device_to_host, host_to_device;  ///< of a step
+  Seconds exposed_copies;
+  double dot_flops = 0;
+  Fit fit;
+};
+
+/// A program with everything that does not depend on the policy. The program and the profile must
+/// outlive it.
+class Evaluator {
+ public:
+  Evaluator(const Program& program, const Schedule& schedule, const HardwareProfile& profile,
+            const Topology& topology, const NameList& names, const Budget& budget);
+
+  const std::vector<Handle>& handles() const { return handles_; }
+  const ResidualTable& residuals() const { return residuals_; }
+  const Budget& budget() const { return budget_; }
+
+  /// The program under a policy; recompute is not a choice here yet and is treated as compiled.
+  Program rewrite(const Policy& policy) const;
+  /// Thread-safe.
+  PolicyCase evaluate(const Policy& policy) const;
+  SimResult simulate_policy(const Policy& policy) const;
+
+  /// No policy of these handles can be faster: the work of the main stream that none of them
+  /// touches.
+  Seconds lower_bound() const;
+
+ private:
+  const Program& program_;
+  const HardwareProfile& profile_;
+  Topology topology_;
+  Budget budget_;
+  MemoryAssignment memory_;
+  ResidualTable residuals_;
+  std::vector<Handle> handles_;
+  CostTable costs_;
+};
+
+}  // namespace spillway

@@ -1,0 +1,196 @@
+#include "sim/planner/planner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <thread>
+
+#include "model/base/format.h"
+#include "sim/planner/baselines.h"
+
+namespace spillway {
+namespace {
+
+constexpr std::size_t kAlternatives = 3;
+
+/// Whether `a` is the better answer: fitting before not, then faster, then less HBM, then less
+/// host. Among those that do not fit the one that misses by least.
+bool better(const PolicyCase& a, const PolicyCase& b) {
+  if (a.fit.fits != b.fit.fits) return a.fit.fits;
+  const Bytes over_a = a.fit.over_hbm + a.fit.over_host;
+  const Bytes over_b = b.fit.over_hbm + b.fit.over_host;
+  if (over_a != over_b) return over_a < over_b;
+  if (a.step != b.step) return a.step < b.step;
+  if (a.peak_device != b.peak_device) return a.peak_device < b.peak_device;
+  if (a.host != b.host) return a.host < b.host;
+  return a.policy < b.policy;
+}
+
+class Search {
+ public:
+  Search(const Evaluator& evaluator, const PlanOptions& options)
+      : evaluator_(evaluator), options_(options) {
+    for (std::size_t k = 0; k < evaluator.handles().size(); ++k)
+      if (evaluator.handles()[k].fixed_because.empty()) movable_.push_back(k);
+  }
+
+  PlanResult run() {
+    PlanResult result;
+    result.handles = evaluator_.handles();
+    for (const Baseline& baseline : baselines()) {
+      const Policy policy = baseline.propose(evaluator_.handles());
+      simulate_all({policy});
+      result.baselines.push_back({baseline.name, baseline.what, cases_.at(policy)});
+    }
+    result.proven =
+        movable_.size() < 20 && (std::size_t{1} << movable_.size()) <= options_.exhaustive_limit;
+    if (result.proven)
+      search_all();
+    else
+      improve();
+    choose(result);
+    explain(result);
+    result.simulated = cases_.size();
+    return result;
+  }
+
+ private:
+  void simulate_all(std::vector<Policy> policies);
+  void search_all();
+  void improve();
+  void choose(PlanResult& result) const;
+  void explain(PlanResult& result);
+  std::vector<Policy> neighbours(const Policy& policy) const;
+  const PolicyCase& best() const;
+
+  const Evaluator& evaluator_;
+  PlanOptions options_;
+  std::vector<std::size_t> movable_;  ///< handles
+  std::map<Policy, PolicyCase> cases_;
+};
+
+Policy flipped(Policy policy, std::size_t k) {
+  policy[k] = policy[k] == Choice::kKeep ? Choice::kOffload : Choice::kKeep;
+  return policy;
+}
+
+/// Simulates those not known yet; threads take them in turn and write to places of their own.
+void Search::simulate_all(std::vector<Policy> policies) {
+  std::erase_if(policies, [this](const Policy& policy) { return cases_.contains(policy); });
+  std::vector<PolicyCase> results(policies.size());
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t k = next++; k < policies.size(); k = next++)
+      results[k] = evaluator_.evaluate(policies[k]);
+  };
+  std::vector<std::jthread> helpers;
+  for (std::size_t t = 1; t < std::min(options_.threads, policies.size()); ++t)
+    helpers.emplace_back(work);
+  work();
+  helpers.clear();
+  for (std::size_t k = 0; k < policies.size(); ++k)
+    cases_.emplace(policies[k], std::move(results[k]));
+}
+
+void Search::search_all() {
+  std::vector<Policy> policies;
+  const Policy start = compiled_policy(evaluator_.handles());
+  for (std::size_t mask = 0; mask < (std::size_t{1} << movable_.size()); ++mask) {
+    Policy policy = start;
+    for (std::size_t k = 0; k < movable_.size(); ++k)
+      policy[movable_[k]] = (mask >> k & 1) != 0 ? Choice::kOffload : Choice::kKeep;
+    policies.push_back(std::move(policy));
+  }
+  simulate_all(std::move(policies));
+}
+
+/// One handle moved, or two in opposite directions.
+std::vector<Policy> Search::neighbours(const Policy& policy) const {
+  std::vector<Policy> found;
+  for (std::size_t a = 0; a < movable_.size(); ++a) {
+    const Policy one = flipped(policy, movable_[a]);
+    found.push_back(one);
+    for (std::size_t b = a + 1; b < movable_.size(); ++b)
+      if (policy[movable_[a]] != policy[movable_[b]]) found.push_back(flipped(one, movable_[b]));
+  }
+  return found;
+}
+
+/// From the best baseline on, the best neighbour as long as it is better.
+void Search::improve() {
+  for (Policy at = best().policy;;) {
+    simulate_all(neighbours(at));
+    if (best().policy == at) return;
+    at = best().policy;
+  }
+}
+
+const PolicyCase& Search::best() const {
+  return std::ranges::min_element(
+             cases_, [](const auto& a, const auto& b) { return better(a.second, b.second); })
+      ->second;
+}
+
+void Search::choose(PlanResult& result) const {
+  std::vector<PolicyCase> sorted;
+  for (const auto& [policy, outcome] : cases_) sorted.push_back(outcome);
+  std::ranges::sort(sorted, better);
+  result.best = sorted.front();
+  result.fits = result.best.fit.fits;
+  for (std::size_t k = 1; k < sorted.size() && result.alternatives.size() < kAlternatives; ++k)
+    if (sorted[k].fit.fits == result.fits) result.alternatives.push_back(sorted[k]);
+  result.lower_bound =
+      result.proven ? result.best.step : std::min(evaluator_.lower_bound(), result.best.step);
+  result.gap = 1 - ratio(result.lower_bound, result.best.step);
+
+  std::ranges::sort(sorted, [](const PolicyCase& a, const PolicyCase& b) {
+    return a.peak_device != b.peak_device ? a.peak_device < b.peak_device : a.step < b.step;
+  });
+  for (const PolicyCase& outcome : sorted)
+    if (result.pareto.empty() || outcome.step < result.pareto.back().step)
+      result.pareto.push_back(outcome);
+}
+
+/// For each handle: what the other choice would have given, by simulating it.
+void Search::explain(PlanResult& result) {
+  std::vector<Policy> others;
+  for (const std::size_t k : movable_) others.push_back(flipped(result.best.policy, k));
+  simulate_all(others);
+  for (std::size_t k = 0; k < result.handles.size(); ++k) {
+    const Handle& handle = result.handles[k];
+    Reason reason{handle.name, result.best.policy[k], ""};
+    if (!handle.fixed_because.empty()) {
+      reason.text = "stays as compiled: " + handle.fixed_because;
+      result.reasons.push_back(std::move(reason));
+      continue;
+    }
+    const PolicyCase& other = cases_.at(flipped(result.best.policy, k));
+    const Seconds slower = other.step - result.best.step;
+    const Bytes more = other.peak_device - result.best.peak_device;
+    const auto signed_bytes = [](Bytes b) {
+      return (b < Bytes(0) ? "-" : "+") + format_bytes(b < Bytes(0) ? Bytes(0) - b : b);
+    };
+    const auto signed_time = [](Seconds s) {
+      return (s < Seconds(0) ? "-" : "+") + format_seconds(s < Seconds(0) ? Seconds(0) - s : s);
+    };
+    const std::string otherwise = reason.choice == Choice::kKeep ? "offloading it" : "keeping it";
+    reason.text =
+        fmt::format("{}: {} a step, {} of HBM, {} on the host", otherwise, signed_time(slower),
+                    signed_bytes(more), signed_bytes(other.host - result.best.host));
+    if (result.fits && other.fit.over_hbm > Bytes(0))
+      reason.text += fmt::format("; misses the budget by {}", format_bytes(other.fit.over_hbm));
+    if (result.fits && other.fit.over_host > Bytes(0))
+      reason.text += fmt::format("; {} too much for the host", format_bytes(other.fit.over_host));
+    result.reasons.push_back(std::move(reason));
+  }
+}
+
+}  // namespace
+
+PlanResult make_plan(const Evaluator& evaluator, const PlanOptions& options) {
+  return Search(evaluator, options).run();
+}
+
+}  // namespace spillway

@@ -1,0 +1,243 @@
+#include "sim/report/plan_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "model/base/format.h"
+#include "model/plan/check_plan.h"
+#include "sim/report/exposed_text.h"
+#include "sim/report/table.h"
+
+namespace spillway {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string policy_text(const std::vector<Handle>& handles, const Policy& policy) {
+  std::string kept, offloaded;
+  for (std::size_t k = 0; k < handles.size(); ++k) {
+    std::string& list = policy[k] == Choice::kOffload ? offloaded : kept;
+    list += (list.empty() ? "" : " ") + handles[k].name;
+  }
+  if (offloaded.empty()) return "nothing offloaded";
+  return "offload " + offloaded + (kept.empty() ? "" : "; keep " + kept);
+}
+
+std::string fit_text(const PolicyCase& outcome) {
+  if (outcome.fit.fits) return "fits";
+  std::string text = "misses";
+  if (outcome.fit.over_hbm > Bytes(0)) text += " HBM by " + format_bytes(outcome.fit.over_hbm);
+  if (outcome.fit.over_host > Bytes(0))
+    text += std::string(outcome.fit.over_hbm > Bytes(0) ? "," : "") + " host by " +
+            format_bytes(outcome.fit.over_host);
+  return text;
+}
+
+std::vector<std::string> case_row(const std::string& name, const PolicyCase& c,
+                                  const std::string& what) {
+  return {name,
+          format_seconds(c.step),
+          format_bytes(c.peak_device),
+          format_bytes(c.host),
+          format_seconds(c.exposed_copies),
+          fmt::format("{:.2f}", c.fit.smallest_fraction),
+          fit_text(c),
+          what};
+}
+
+std::string cases_text(const PlanReport& report) {
+  TextTable table({"", ">step", ">HBM", ">host", ">exposed", ">fraction", "", "policy"});
+  const auto policy = [&](const PolicyCase& c) {
+    return policy_text(report.plan.handles, c.policy);
+  };
+  table.add(case_row("best", report.plan.best, policy(report.plan.best)));
+  for (std::size_t k = 0; k < report.plan.alternatives.size(); ++k)
+    table.add(case_row("next " + std::to_string(k + 1), report.plan.alternatives[k],
+                       policy(report.plan.alternatives[k])));
+  for (const NamedCase& baseline : report.plan.baselines)
+    table.add(case_row(baseline.name, baseline.result, policy(baseline.result)));
+  return table.text();
+}
+
+std::string settings_text(const std::string& title, const std::vector<Setting>& settings,
+                          const std::string& prefix, const std::string& joint) {
+  if (settings.empty()) return "";
+  TextTable table({title, ""});
+  for (const Setting& s : settings) table.add({prefix + s.name + joint + s.value, s.why});
+  return table.text(0) + "\n";
+}
+
+Json settings_json(const std::vector<Setting>& settings) {
+  Json json = Json::object();
+  for (const Setting& s : settings) json[s.name] = s.value;
+  return json;
+}
+
+Json policy_json(const std::vector<Handle>& handles, const Policy& policy) {
+  Json json = Json::object();
+  for (std::size_t k = 0; k < handles.size(); ++k) {
+    json[handles[k].name] = name_of(policy[k]);
+    for (const std::string& alias : handles[k].aliases) json[alias] = name_of(policy[k]);
+  }
+  return json;
+}
+
+Json case_json(const std::vector<Handle>& handles, const PolicyCase& c) {
+  return {{"policy", policy_json(handles, c.policy)},
+          {"batch", nullptr},
+          {"seq", nullptr},
+          {"flags", Json::object()},
+          {"step_seconds", c.step.value()},
+          {"peak_device_bytes", c.peak_device.value()},
+          {"host_bytes", c.host.value()},
+          {"fits", c.fit.fits},
+          {"smallest_fraction", c.fit.smallest_fraction},
+          {"dot_flops_per_step", c.dot_flops},
+          {"d2h_bytes_per_step", c.device_to_host.value()},
+          {"h2d_bytes_per_step", c.host_to_device.value()},
+          {"exposed_copy_seconds", c.exposed_copies.value()}};
+}
+
+std::vector<std::string> unnamed_residuals(const Evaluator& evaluator) {
+  std::vector<std::string> unnamed;
+  for (const Residual& residual : evaluator.residuals().residuals)
+    if (residual.names.empty())
+      unnamed.push_back(fmt::format("{} ({}, {})", residual.id, to_string(residual.slice),
+                                    format_bytes(residual.total_bytes)));
+  return unnamed;
+}
+
+std::string why_lines(const PlanReport& report) {
+  TextTable table({"Why", "", ""});
+  for (const Reason& reason : report.plan.reasons)
+    table.add({reason.handle, std::string(name_of(reason.choice)), reason.text});
+  return table.text(0);
+}
+
+std::string bound_text(const PlanResult& plan) {
+  if (plan.proven)
+    return fmt::format("Best of all {} policies: none of the others is faster and fits.",
+                       plan.simulated);
+  return fmt::format("Best of {} policies simulated; no policy is faster than {} (gap {:.1f} %).",
+                     plan.simulated, format_seconds(plan.lower_bound), plan.gap * 100);
+}
+
+}  // namespace
+
+PlanReport make_plan_report(const Program& program, const Schedule& schedule,
+                            const HardwareProfile& profile, const Topology& topology,
+                            const NameList& names, const BudgetWishes& wishes,
+                            const PlanOptions& options) {
+  PlanReport report;
+  report.program_name = program.name;
+  report.path = program.path;
+  report.hardware = profile.id;
+  report.budget = make_budget(profile, wishes);
+  report.has_names = !names.names.empty();
+  const Evaluator evaluator(program, schedule, profile, topology, names, report.budget);
+  report.plan = make_plan(evaluator, options);
+  report.advice = advise(report.plan, report.has_names, evaluator.residuals().unmatched_names);
+  report.best_run = evaluator.simulate_policy(report.plan.best.policy);
+  report.planned = evaluator.rewrite(report.plan.best.policy);
+  if (report.has_names) report.unnamed = unnamed_residuals(evaluator);
+  if (report.plan.fits) report.objections = check_plan(report.planned, report.budget);
+  return report;
+}
+
+std::string render_text(const PlanReport& report) {
+  const PlanResult& plan = report.plan;
+  std::string text =
+      fmt::format("{} on {}\n{}\n", report.program_name, report.hardware, report.path);
+  text += fmt::format("Budget: {} of HBM ({:.2f} of {}), {} of host memory a device ({})\n\n",
+                      format_bytes(report.budget.pool), report.budget.fraction,
+                      format_bytes(report.budget.hbm), format_bytes(report.budget.host),
+                      report.budget.host_origin);
+  if (plan.handles.empty())
+    return text +
+           "Nothing to decide: the program holds no residual that a policy could move (layers not "
+           "scanned, or nothing saved).\n";
+  if (!plan.fits) text += "NOTHING FITS. The closest:\n";
+  text += cases_text(report) + "\n" + bound_text(plan) + "\n\n" + why_lines(report) + "\n";
+  text += settings_text("XLA flags", report.advice.flags, "--", "=");
+  text += settings_text("Environment", report.advice.environment, "", "=");
+  text += settings_text("MaxText", report.advice.maxtext, "", ": ");
+  if (!report.advice.jax_policy.empty()) text += "JAX\n  " + report.advice.jax_policy + "\n\n";
+  text += exposed_text(report.planned, report.best_run, 6);
+  for (const std::string& unnamed : report.unnamed)
+    text += "Fixed, since it has no name: " + unnamed + "\n";
+  if (!plan.best.fit.beside_reserve)
+    text += fmt::format(
+        "Warning: a pool of {:.2f} leaves less than the {} that context, communication and "
+        "libraries need beside it.\n",
+        plan.best.fit.smallest_fraction, format_bytes(report.budget.reserve));
+  for (const std::string& objection : report.objections)
+    text += "Warning: the check of the plan objects: " + objection + "\n";
+  text +=
+      "Rule: an offload starts after its producer and ends with the loop body; a reload starts at "
+      "the top of the body and ends before its first use.\n";
+  for (const std::string& assumption : report.best_run.assumptions)
+    text += "Assumed: " + assumption + "\n";
+  return text;
+}
+
+std::string render_explanation(const PlanReport& report, const std::string& name) {
+  for (std::size_t k = 0; k < report.plan.handles.size(); ++k) {
+    const Handle& handle = report.plan.handles[k];
+    if (handle.name != name && std::ranges::find(handle.aliases, name) == handle.aliases.end())
+      continue;
+    const Reason& reason = report.plan.reasons[k];
+    return fmt::format("{}: {}, {} on one device, {} residual(s)\n  {}\n", name,
+                       name_of(reason.choice), format_bytes(handle.bytes), handle.residuals.size(),
+                       reason.text);
+  }
+  return fmt::format(
+      "{}: no residual of this program carries that name: it is recomputed, or backward does not "
+      "need it\n",
+      name);
+}
+
+std::string render_json(const PlanReport& report) {
+  const PlanResult& plan = report.plan;
+  Json json;
+  json["schema"] = "spillway.plan/1";
+  json["program"] = {{"name", report.program_name}, {"path", report.path}};
+  json["hardware"] = report.hardware;
+  json["budget"] = {{"pool_bytes", report.budget.pool.value()},
+                    {"hbm_bytes", report.budget.hbm.value()},
+                    {"fraction", report.budget.fraction},
+                    {"reserve_bytes", report.budget.reserve.value()},
+                    {"host_bytes", report.budget.host.value()}};
+  json["fits"] = plan.fits;
+  json["best"] = plan.handles.empty() ? Json(nullptr) : case_json(plan.handles, plan.best);
+  json["lower_bound_seconds"] = plan.lower_bound.value();
+  json["gap"] = plan.gap;
+  json["proven"] = plan.proven;
+  json["policies_simulated"] = plan.simulated;
+  json["alternatives"] = Json::array();
+  for (const PolicyCase& c : plan.alternatives)
+    json["alternatives"].push_back(case_json(plan.handles, c));
+  json["baselines"] = Json::array();
+  for (const NamedCase& b : plan.baselines) {
+    Json row = case_json(plan.handles, b.result);
+    row["name"] = b.name;
+    json["baselines"].push_back(std::move(row));
+  }
+  json["pareto"] = Json::array();
+  for (const PolicyCase& c : plan.pareto) json["pareto"].push_back(case_json(plan.handles, c));
+  json["flags"] = settings_json(report.advice.flags);
+  json["environment"] = settings_json(report.advice.environment);
+  json["maxtext"] = settings_json(report.advice.maxtext);
+  json["jax_policy"] = report.advice.jax_policy;
+  json["reasons"] = Json::array();
+  for (const Reason& r : plan.reasons)
+    json["reasons"].push_back(
+        {{"name", r.handle}, {"choice", name_of(r.choice)}, {"text", r.text}});
+  json["fixed"] = report.unnamed;
+  json["objections"] = report.objections;
+  json["assumptions"] = report.best_run.assumptions;
+  return json.dump(1) + "\n";
+}
+
+}  // namespace spillway

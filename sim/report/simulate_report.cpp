@@ -1,0 +1,82 @@
+#include "sim/report/simulate_report.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "model/base/format.h"
+#include "sim/report/exposed_text.h"
+#include "sim/report/table.h"
+
+namespace spillway {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kRows = 12;
+
+}  // namespace
+
+std::string render_text(const Program& program, const HardwareProfile& profile,
+                        const SimResult& r) {
+  std::string text = fmt::format("{} on {}\n{}\n\n", program.name, profile.id, program.path);
+  const double rate = r.flops.dot_per_step.value() / r.step.value() / 1e12;
+  TextTable table({"Step", ">" + format_seconds(r.step),
+                   fmt::format("{} of matrix products, {:.0f} TFLOP/s",
+                               format_flops(r.flops.dot_per_step), rate)});
+  table.add({"kernels", format_seconds(r.compute_busy), ""});
+  table.add({"gaps between kernels", format_seconds(r.idle), ""});
+  table.add({"exposed collectives", format_seconds(r.exposed_collective),
+             "of " + format_seconds(r.collective_busy)});
+  table.add({"exposed offloads", format_seconds(r.exposed_device_to_host),
+             "of " + format_seconds(r.device_to_host_busy)});
+  table.add({"exposed reloads", format_seconds(r.exposed_host_to_device),
+             "of " + format_seconds(r.host_to_device_busy)});
+  table.add({"exposed slices", format_seconds(r.exposed_slices), "copies within HBM"});
+  table.add({"HBM", format_bytes(r.memory.total_device), "what the allocator must provide"});
+  text += table.text(0) + "\n" + exposed_text(program, r, kRows);
+  for (const std::string& call : r.unknown)
+    text += "Unknown cost, a lower bound was taken: " + call + "\n";
+  text += "\n";
+  for (const std::string& assumption : r.assumptions) text += "Assumed: " + assumption + "\n";
+  return text;
+}
+
+std::string render_json(const Program& program, const HardwareProfile& profile,
+                        const SimResult& r) {
+  Json json;
+  json["schema"] = "spillway.simulate/1";
+  json["program"] = {{"name", program.name}, {"path", program.path}};
+  json["hardware"] = profile.id;
+  json["step_seconds"] = r.step.value();
+  json["compute_busy_seconds"] = r.compute_busy.value();
+  json["collective_busy_seconds"] = r.collective_busy.value();
+  json["d2h_busy_seconds"] = r.device_to_host_busy.value();
+  json["h2d_busy_seconds"] = r.host_to_device_busy.value();
+  json["exposed_d2h_seconds"] = r.exposed_device_to_host.value();
+  json["exposed_h2d_seconds"] = r.exposed_host_to_device.value();
+  json["exposed_collective_seconds"] = r.exposed_collective.value();
+  json["exposed_slice_seconds"] = r.exposed_slices.value();
+  json["idle_seconds"] = r.idle.value();
+  json["peak_device_bytes"] = r.memory.total_device.value();
+  json["dot_flops_per_step"] = r.flops.dot_per_step.value();
+  json["d2h_bytes_per_step"] = r.traffic.device_to_host.value();
+  json["h2d_bytes_per_step"] = r.traffic.host_to_device.value();
+  json["streams"] = Json::array();
+  for (const StreamUse& use : r.streams)
+    json["streams"].push_back(
+        {{"instruction", program[use.start].name}, {"stream", to_string(use.stream)}});
+  json["exposed"] = Json::array();
+  for (const ExposedWait& wait : r.exposed)
+    json["exposed"].push_back({{"instruction", program[wait.start].name},
+                               {"seconds", wait.exposed.value()},
+                               {"cause", name_of(wait.reason)},
+                               {"kind", kind_of(wait)},
+                               {"busy_seconds", wait.duration.value()},
+                               {"explanation", wait.explanation}});
+  json["unknown"] = r.unknown;
+  json["assumptions"] = r.assumptions;
+  return json.dump(1) + "\n";
+}
+
+}  // namespace spillway

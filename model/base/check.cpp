@@ -5,9 +5,9 @@
 
 namespace spillway {
 
-void fail_check(std::string_view what, std::source_location where) {
-  std::fprintf(stderr, "internal error: %s:%u: %.*s\n", where.file_name(), where.line(),
-               static_cast<int>(what.size()), what.data());
+void fail_check(std::string_view what, const char* file, int line) {
+  std::fprintf(stderr, "internal error: %s:%d: %.*s\n", file, line, static_cast<int>(what.size()),
+               what.data());
   std::fflush(stderr);
   std::_Exit(70);
 }

@@ -2,19 +2,18 @@
 // release builds too. What the user did wrong is not for `check` but for `Result` (result.h).
 #pragma once
 
-#include <source_location>
 #include <string_view>
 
 namespace spillway {
 
 /// Prints "internal error: file:line: what" to stderr and exits with code 70.
-[[noreturn]] void fail_check(std::string_view what, std::source_location where);
+[[noreturn]] void fail_check(std::string_view what, const char* file, int line);
 
-/// Stops the program when `condition` does not hold.
-inline void check(bool condition, std::string_view what,
-                  std::source_location where = std::source_location::current()) {
-  if (!condition) [[unlikely]]
-    fail_check(what, where);
+/// Stops the program when `condition` does not hold. `file` and `line` are the caller's. (clang 14
+/// has no std::source_location.)
+inline void check(bool condition, std::string_view what, const char* file = __builtin_FILE(),
+                  int line = __builtin_LINE()) {
+  if (!condition) [[unlikely]] fail_check(what, file, line);
 }
 
 }  // namespace spillway

@@ -117,11 +117,28 @@ std::string why_lines(const PlanReport& report) {
 }
 
 std::string bound_text(const PlanResult& plan) {
+  if (!plan.fits)
+    return fmt::format(
+        "None of {} policies fits. The smallest needs {} of HBM (a fraction of {:.2f}) and {} of "
+        "the "
+        "host.",
+        plan.simulated, format_bytes(plan.best.peak_device), plan.best.fit.smallest_fraction,
+        format_bytes(plan.best.host));
   if (plan.proven)
     return fmt::format("Best of all {} policies: none of the others is faster and fits.",
                        plan.simulated);
   return fmt::format("Best of {} policies simulated; no policy is faster than {} (gap {:.1f} %).",
                      plan.simulated, format_seconds(plan.lower_bound), plan.gap * 100);
+}
+
+/// What to set, for a plan that can be carried out.
+std::string settings_text(const PlanReport& report) {
+  const Advice& advice = report.advice;
+  std::string text = settings_text("XLA flags", advice.flags, "--", "=");
+  text += settings_text("Environment", advice.environment, "", "=");
+  text += settings_text("MaxText", advice.maxtext, "", ": ");
+  if (!advice.jax_policy.empty()) text += "JAX\n  " + advice.jax_policy + "\n\n";
+  return text;
 }
 
 }  // namespace
@@ -160,10 +177,7 @@ std::string render_text(const PlanReport& report) {
            "scanned, or nothing saved).\n";
   if (!plan.fits) text += "NOTHING FITS. The closest:\n";
   text += cases_text(report) + "\n" + bound_text(plan) + "\n\n" + why_lines(report) + "\n";
-  text += settings_text("XLA flags", report.advice.flags, "--", "=");
-  text += settings_text("Environment", report.advice.environment, "", "=");
-  text += settings_text("MaxText", report.advice.maxtext, "", ": ");
-  if (!report.advice.jax_policy.empty()) text += "JAX\n  " + report.advice.jax_policy + "\n\n";
+  if (plan.fits) text += settings_text(report);
   text += exposed_text(report.planned, report.best_run, 6);
   for (const std::string& unnamed : report.unnamed)
     text += "Fixed, since it has no name: " + unnamed + "\n";

@@ -36,7 +36,8 @@ TEST_CASE("an error points at the input") {
         "h200.yaml:14:12: error: 'bandwidth' needs a unit\n"
         "  14 | bandwidth: 4.8\n"
         "     |            ^ for example \"4.8 TB/s\"");
-  CHECK(to_text(Error{.text = "cannot be opened", .where = {"x.hlo", {}, {}}, .excerpt = "", .advice = ""}) ==
+  CHECK(to_text(Error{
+            .text = "cannot be opened", .where = {"x.hlo", {}, {}}, .excerpt = "", .advice = ""}) ==
         "x.hlo: error: cannot be opened");
 }
 

@@ -1,0 +1,89 @@
+// What a person and a script see, to the byte.
+#include "tests/golden.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/run.h"
+
+namespace spillway {
+namespace {
+
+using testing::check_golden;
+using testing::run_spillway;
+
+TEST_CASE("answers stay as they are") {
+  struct Row {
+    const char* golden;
+    const char* arguments;
+  };
+  const Row rows[] = {
+      {"inspect/keep.txt",
+       "inspect examples/jax/dumps/keep --names examples/jax/dumps/keep/names.json"},
+      {"inspect/offload_qkv.txt",
+       "inspect examples/jax/dumps/offload_qkv --names examples/jax/dumps/offload_qkv/names.json"},
+      {"inspect/offload_qkv.json",
+       "inspect examples/jax/dumps/offload_qkv --names examples/jax/dumps/offload_qkv/names.json "
+       "--json"},
+      {"simulate/offload_qkv.txt", "simulate examples/jax/dumps/offload_qkv --hw gb200"},
+      {"simulate/offload_qkv.json", "simulate examples/jax/dumps/offload_qkv --hw gb200 --json"},
+      {"simulate/offload_all_h100.txt", "simulate examples/jax/dumps/offload_all --hw h100"},
+      {"plan/keep.txt",
+       "plan examples/jax/dumps/keep --names examples/jax/dumps/keep/names.json --hw gb200"},
+      {"plan/keep.json",
+       "plan examples/jax/dumps/keep --names examples/jax/dumps/keep/names.json --hw gb200 --json"},
+      {"plan/keep_unnamed.txt", "plan examples/jax/dumps/keep --hw gb200"},
+      {"plan/keep_explain.txt",
+       "plan examples/jax/dumps/keep --names examples/jax/dumps/keep/names.json --hw gb200 "
+       "--explain mlpwi_0"},
+      {"plan/nothing_fits.txt",
+       "plan examples/jax/dumps/keep --names examples/jax/dumps/keep/names.json --hw gb200 "
+       "--hbm-limit 10GiB"},
+      {"hw/list.txt", "hw list"},
+      {"hw/gb200.txt", "hw show gb200"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.golden);
+    check_golden(row.golden, run_spillway(row.arguments).out);
+  }
+}
+
+TEST_CASE("JSON keeps its contract") {
+  const auto inspect =
+      nlohmann::json::parse(run_spillway("inspect examples/jax/dumps/offload_qkv --json").out);
+  for (const char* key :
+       {"argument_bytes", "output_bytes", "alias_bytes", "temp_bytes", "total_device_bytes",
+        "live_peak_bytes", "no_fragmentation_bytes", "largest_allocation_bytes", "host_temp_bytes",
+        "host_argument_bytes", "host_output_bytes"}) {
+    CAPTURE(key);
+    CHECK(inspect["memory"][key].is_number_integer());
+  }
+  for (const char* key : {"name", "instructions", "computations", "scheduled"})
+    CHECK(inspect["program"].contains(key));
+  for (const char* key : {"id", "names", "layers", "bytes_per_layer", "total_bytes", "placement",
+                          "defined_at", "last_forward_use", "first_backward_use", "last_use"})
+    CHECK(inspect["residuals"][0].contains(key));
+  for (const char* key : {"dot_flops_per_step", "flops_per_step", "xla_cost_analysis_flops",
+                          "transfers", "live_at_peak", "hbm_curve", "diagnostics"})
+    CHECK(inspect.contains(key));
+  const auto simulate = nlohmann::json::parse(
+      run_spillway("simulate examples/jax/dumps/offload_qkv --hw gb200 --json").out);
+  for (const char* key :
+       {"step_seconds", "compute_busy_seconds", "d2h_busy_seconds", "h2d_busy_seconds",
+        "exposed_d2h_seconds", "exposed_h2d_seconds", "exposed_collective_seconds",
+        "peak_device_bytes", "streams", "exposed", "assumptions"})
+    CHECK(simulate.contains(key));
+  const auto plan =
+      nlohmann::json::parse(run_spillway("plan examples/jax/dumps/keep --hw gb200 --json").out);
+  for (const char* key : {"best", "lower_bound_seconds", "gap", "alternatives", "flags",
+                          "environment", "maxtext", "reasons"})
+    CHECK(plan.contains(key));
+  for (const char* key : {"policy", "batch", "seq", "flags", "step_seconds", "peak_device_bytes",
+                          "host_bytes", "fits", "smallest_fraction", "dot_flops_per_step",
+                          "d2h_bytes_per_step", "h2d_bytes_per_step", "exposed_copy_seconds"})
+    CHECK(plan["best"].contains(key));
+}
+
+}  // namespace
+}  // namespace spillway

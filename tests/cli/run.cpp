@@ -1,0 +1,30 @@
+#include "tests/cli/run.h"
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "tests/golden.h"
+
+namespace spillway::testing {
+
+Run run_spillway(const std::string& arguments) {
+  const auto base =
+      std::filesystem::temp_directory_path() / ("spillway_test_" + std::to_string(getpid()));
+  const std::string out = base.string() + ".out";
+  const std::string err = base.string() + ".err";
+  const std::string command = std::string("cd '") + SPILLWAY_SOURCE_DIR +
+                              "' && '" SPILLWAY_BINARY "' " + arguments + " >'" + out + "' 2>'" +
+                              err + "' </dev/null";
+  const int status = std::system(command.c_str());
+  Run run{WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read_text(out),
+          read_text(err)};
+  std::filesystem::remove(out);
+  std::filesystem::remove(err);
+  return run;
+}
+
+}  // namespace spillway::testing

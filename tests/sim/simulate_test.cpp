@@ -1,0 +1,207 @@
+// One step on the toy machine: 8 FLOP/s, 32 B/s of HBM, 2 B/s to the host, 3 B/s from it (its share
+// of the host's memory), 1 s to start a copy. A 2x2x2 product takes 2 s, an offload of 12 B 1 + 6
+// s, a reload of 12 B 1 + 4 s.
+#include "sim/simulate.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "model/hardware/read_profile.h"
+#include "tests/model/hardware/toy_profile.h"
+#include "tests/support/toy_program.h"
+
+namespace spillway {
+namespace {
+
+using testing::read_entry;
+using testing::read_module;
+
+HardwareProfile toy_machine() {
+  const auto profile = parse_profile(std::string(testing::kToyProfile), "toy.yaml");
+  REQUIRE(profile.ok());
+  return *profile;
+}
+
+SimResult run(const Program& program, const HardwareProfile& profile = toy_machine(),
+              SimOptions options = {}) {
+  const Schedule schedule = text_schedule(program).value();
+  return simulate(program, schedule, assign_memory(program, schedule), profile,
+                  make_topology(program.device_count(), profile), options);
+}
+
+std::string product(const std::string& name) {
+  return "  %" + name +
+         " = bf16[2,2] dot(%m, %m), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n";
+}
+
+std::string products(const std::string& name, int count) {
+  std::string text;
+  for (int k = 0; k < count; ++k) text += product(name + std::to_string(k));
+  return text;
+}
+
+constexpr const char* kParameters = "  %m = bf16[2,2] parameter(0)\n  %x = f32[3] parameter(1)\n";
+constexpr const char* kOffload = "  %out = (f32[3]{0:S(5)}, f32[3], u32[]) copy-start(%x)\n";
+constexpr const char* kOffloadDone = "  %out.done = f32[3]{0:S(5)} copy-done(%out)\n";
+constexpr const char* kReload = "  %in = (f32[3], f32[3]{0:S(5)}, u32[]) copy-start(%out.done)\n";
+constexpr const char* kReloadDone = "  %in.done = f32[3] copy-done(%in)\n";
+
+TEST_CASE("an offload hides behind the kernels between its start and its done") {
+  struct Row {
+    int before, between;
+    double step, exposed;
+  };
+  const Row rows[] = {{0, 0, 7, 7}, {0, 1, 7, 5}, {0, 3, 7, 1}, {0, 4, 8, 0}, {2, 1, 11, 5}};
+  for (const Row& row : rows) {
+    CAPTURE(row.before);
+    CAPTURE(row.between);
+    const Program program =
+        read_entry(kParameters + products("a", row.before) + kOffload + products("b", row.between) +
+                   kOffloadDone + "  ROOT %r = (f32[3]{0:S(5)}) tuple(%out.done)\n");
+    const SimResult result = run(program);
+    CHECK(result.step.value() == row.step);
+    CHECK(result.exposed_device_to_host.value() == row.exposed);
+    CHECK(result.exposed_host_to_device.value() == 0);
+    CHECK(result.compute_busy.value() == 2.0 * (row.before + row.between));
+    CHECK(result.device_to_host_busy.value() == 7);
+  }
+}
+
+TEST_CASE("the cause of an exposed copy is what stands in its way") {
+  const std::string round_trip = std::string(kOffload) + kOffloadDone + kReload;
+  struct Row {
+    const char* name;
+    std::string body;
+    const char* instruction;
+    StallReason reason;
+    const char* explanation;
+  };
+  const Row rows[] = {
+      {"nothing to hide it", std::string(kOffload) + product("a") + kOffloadDone, "out",
+       StallReason::kLink, "only 2.000 s of kernels run between its start and the wait"},
+      {"kernels before the start", products("a", 3) + kOffload + kOffloadDone, "out",
+       StallReason::kIssuedLate, "it could have started 6.000 s of kernels earlier"},
+      {"kernels before the use",
+       round_trip + kReloadDone + products("a", 2) + "  %use = f32[3] add(%in.done, %in.done)\n",
+       "in", StallReason::kDoneEarly, "4.000 s of kernels follow before anything reads it"},
+      {"behind another",
+       std::string(kOffload) +
+           "  %y = f32[3] parameter(2)\n  %two = (f32[3]{0:S(5)}, f32[3], u32[]) copy-start(%y)\n"
+           "  %two.done = f32[3]{0:S(5)} copy-done(%two)\n" +
+           kOffloadDone,
+       "two", StallReason::kQueue, "it stands behind out in its stream"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.name);
+    const Program program = read_entry(kParameters + row.body + "  ROOT %r = () tuple()\n");
+    const SimResult result = run(program);
+    const auto wait = std::ranges::find_if(result.exposed, [&](const ExposedWait& w) {
+      return program[w.start].name == row.instruction;
+    });
+    REQUIRE(wait != result.exposed.end());
+    CHECK(wait->reason == row.reason);
+    CHECK(wait->explanation == row.explanation);
+  }
+}
+
+// A loop of four iterations: offload, one product, wait: 7 s each, 5 of them exposed.
+constexpr const char* kLoop = R"(HloModule toy, is_scheduled=true
+
+%body (s: (s32[], bf16[2,2], f32[3])) -> (s32[], bf16[2,2], f32[3]) {
+  %s = (s32[], bf16[2,2], f32[3]) parameter(0)
+  %out = (f32[3]{0:S(5)}, f32[3], u32[]) copy-start(%s#2)
+  %a = bf16[2,2] dot(%s#1, %s#1), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  %out.done = f32[3]{0:S(5)} copy-done(%out)
+  ROOT %next = (s32[], bf16[2,2], f32[3]) tuple(%s#0, %a, %s#2)
+}
+
+%condition (c: (s32[], bf16[2,2], f32[3])) -> pred[] {
+  %c = (s32[], bf16[2,2], f32[3]) parameter(0)
+  %four = s32[] constant(4)
+  ROOT %lt = pred[] compare(%c#0, %four), direction=LT
+}
+
+ENTRY %main {
+  %p = (s32[], bf16[2,2], f32[3]) parameter(0)
+  ROOT %loop = (s32[], bf16[2,2], f32[3]) while(%p), condition=%condition, body=%body, backend_config={"known_trip_count":{"n":"4"}}
+}
+)";
+
+TEST_CASE("a loop runs as often as XLA knows, extended or not") {
+  const Program program = read_module(kLoop);
+  for (const bool extend : {true, false}) {
+    CAPTURE(extend);
+    const SimResult result =
+        run(program, toy_machine(), {.base_costs = nullptr, .extend_loops = extend});
+    CHECK(result.step.value() == 28);
+    CHECK(result.exposed_device_to_host.value() == 20);
+    CHECK(result.traffic.device_to_host == Bytes(48));
+    CHECK(result.flops.dot_per_step == Flops(64));
+  }
+}
+
+TEST_CASE("a loop of unknown count runs once and says so") {
+  std::string text = kLoop;
+  text.replace(text.find(", backend_config"), std::string::npos, "\n}\n");
+  const SimResult result = run(read_module(text));
+  CHECK(result.traffic.device_to_host == Bytes(12));
+  REQUIRE(result.assumptions.size() == 3);
+  CHECK(result.assumptions[2] == "loop loop runs once: its trip count is not known");
+}
+
+TEST_CASE("exposed time follows the link where nothing hides it") {
+  const Program program = read_module(kLoop);
+  const double normal = run(program).exposed_device_to_host.value();
+  HardwareProfile slow = toy_machine();
+  slow.link.device_to_host.value = slow.link.device_to_host.value / 2.0;
+  HardwareProfile fast = toy_machine();
+  fast.link.device_to_host.value = fast.link.device_to_host.value * 100.0;
+  fast.link.both_directions.value = fast.link.both_directions.value * 100.0;
+  fast.host.memory_bandwidth.value = fast.host.memory_bandwidth.value * 100.0;
+  CHECK(run(program, slow).exposed_device_to_host.value() == 4 * (1 + 12 - 2));
+  CHECK(run(program, fast).exposed_device_to_host.value() < normal / 100);
+}
+
+TEST_CASE("collectives on the main stream, and waits for others, count as exposed") {
+  const std::string gather =
+      "HloModule toy, is_scheduled=true, num_partitions=2\n\n%g (p: f32[4]) -> f32[8] {\n  %p = "
+      "f32[4] parameter(0)\n"
+      "  ROOT %all-gather.1 = f32[8] all-gather(%p), channel_id=1, use_global_device_ids=true, "
+      "replica_groups={{0,1}}, "
+      "dimensions={0}\n}\n\nENTRY %main {\n"
+      "  %x = f32[4] parameter(0)\n";
+  // 32 B arrive, 16 of them over the fabric at 8 B/s, 1 s of latency: 3 s.
+  const SimResult sync =
+      run(read_module(gather +
+                      "  ROOT %s = f32[8] all-gather(%x), channel_id=1, "
+                      "use_global_device_ids=true, replica_groups={{0,1}}, dimensions={0}\n}\n"));
+  CHECK(sync.step.value() == 3);
+  CHECK(sync.exposed_collective.value() == 3);
+  const SimResult async = run(read_module(
+      gather +
+      "  %m = bf16[2,2] parameter(1)\n  %a = ((f32[4]), f32[8]) async-start(%x), calls=%g\n" +
+      product("k") + "  ROOT %d = f32[8] async-done(%a)\n}\n"));
+  CHECK(async.step.value() == 3);
+  CHECK(async.exposed_collective.value() == 1);
+  CHECK(async.collective_busy.value() == 3);
+}
+
+TEST_CASE("a synchronous copy to the host blocks the main stream on the copy's stream") {
+  const Program program = read_entry(std::string(kParameters) + "  %c = f32[3]{0:S(5)} copy(%x)\n" +
+                                     product("a") + "  ROOT %r = () tuple()\n");
+  const SimResult result = run(program);
+  CHECK(result.step.value() == 9);
+  CHECK(result.exposed_device_to_host.value() == 7);
+}
+
+TEST_CASE("same input, same result") {
+  const Program program = read_module(kLoop);
+  const SimResult a = run(program);
+  const SimResult b = run(program);
+  CHECK(a.step == b.step);
+  CHECK(a.exposed.size() == b.exposed.size());
+}
+
+}  // namespace
+}  // namespace spillway

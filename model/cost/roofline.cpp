@@ -1,0 +1,104 @@
+#include "model/cost/roofline.h"
+
+#include <algorithm>
+
+namespace spillway {
+namespace {
+
+/// A time and what it stands for.
+struct Candidate {
+  Seconds time;
+  Bound bound = Bound::kNone;
+};
+
+Candidate longer(Candidate a, Candidate b) { return b.time > a.time ? b : a; }
+
+FlopsPerSecond vector_peak(const Device& device) {
+  const auto* f32 = find_figure(device.vector_peak, "f32");
+  check(f32 != nullptr, "a profile has no vector peak for f32");
+  return f32->value;
+}
+
+FlopsPerSecond matrix_peak(const Device& device, std::string_view type) {
+  if (const auto* own = find_figure(device.matrix_peak, type)) return own->value;
+  const auto* bf16 = find_figure(device.matrix_peak, "bf16");
+  return type == "f32" || bf16 == nullptr ? vector_peak(device) : bf16->value;
+}
+
+Candidate device_roofline(const Work& work, const Device& device) {
+  Candidate time{Seconds(0), Bound::kLaunch};
+  const Flops matrix = work.ops.dot_flops + work.ops.attention_flops;
+  if (matrix > Flops(0))
+    time = longer(time, {matrix / matrix_peak(device, work.ops.matrix_type), Bound::kCompute});
+  time = longer(time, {work.ops.vector_flops / vector_peak(device), Bound::kCompute});
+  const Bytes bytes = work.traffic.hbm_read + work.traffic.hbm_written;
+  return longer(time, {bytes / device.hbm_bandwidth.value, Bound::kMemory});
+}
+
+double factor_of(const Work& work, const KernelCosts& kernels) {
+  const auto factor = [&]() -> const Figure<Factor>& {
+    switch (work.kernel) {
+      case KernelClass::kGemm:
+        return gemm_factor(kernels, work.ops.matrix_type);
+      case KernelClass::kAttentionForward:
+        return kernels.attention_forward;
+      case KernelClass::kAttentionBackward:
+        return kernels.attention_backward;
+      case KernelClass::kRowReduce:
+        return kernels.row_reduce;
+      case KernelClass::kColumnReduce:
+        return kernels.column_reduce;
+      case KernelClass::kTranspose:
+        return kernels.transpose;
+      case KernelClass::kCopy:
+      case KernelClass::kSliceCopy:
+        return kernels.copy;
+      default:
+        return kernels.elementwise;
+    }
+  };
+  return factor().value.value();
+}
+
+Candidate kernel_time(const Work& work, const HardwareProfile& profile) {
+  Candidate time = device_roofline(work, profile.device);
+  time.time = time.time * factor_of(work, profile.kernels);
+  const bool is_gemm = work.kernel == KernelClass::kGemm;
+  const Seconds overhead = is_gemm ? profile.kernels.gemm_overhead.value : Seconds(0);
+  if (overhead > time.time) time.bound = Bound::kLaunch;
+  time.time += overhead;
+  return longer(time, {profile.kernels.launch_floor.value * work.launches, Bound::kLaunch});
+}
+
+Candidate link_time(const Work& work, const HostLink& link) {
+  const Seconds time = std::max(work.traffic.host_read / link.host_to_device.value,
+                                work.traffic.host_written / link.device_to_host.value);
+  return {work.is_memcpy ? time + link.copy_latency.value : time, Bound::kHostLink};
+}
+
+}  // namespace
+
+std::string_view name_of(Bound bound) {
+  constexpr std::string_view kNames[] = {"none",      "compute", "memory", "launch",
+                                         "host link", "network", "unknown"};
+  return kNames[static_cast<std::size_t>(bound)];
+}
+
+Cost roofline(const Work& work, const HardwareProfile& profile) {
+  if (work.kernel == KernelClass::kFree) return {};
+  const bool crosses = work.traffic.host_read + work.traffic.host_written > Bytes(0);
+  const bool is_host_copy = crosses && work.is_memcpy;
+  Candidate time{};
+  if (!is_host_copy) time = kernel_time(work, profile);
+  if (crosses) time = longer(time, link_time(work, profile.link));
+  return {.time = time.time,
+          .bound = work.unknown.empty() ? time.bound : Bound::kUnknown,
+          .kernel = work.kernel,
+          .uses_sms = !work.is_memcpy,
+          .gap = is_host_copy ? Seconds(0) : profile.kernels.gap.value * work.launches,
+          .hbm_bytes = work.traffic.hbm_read + work.traffic.hbm_written,
+          .host_to_device = work.traffic.host_read,
+          .device_to_host = work.traffic.host_written};
+}
+
+}  // namespace spillway

@@ -15,6 +15,10 @@ function(spillway_compile_options target)
                                              -fno-sanitize-recover=all)
     target_link_options(${target} PRIVATE -fsanitize=${SPILLWAY_SANITIZE})
   endif()
+  if(SPILLWAY_FUZZ)
+    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)  # counts what a fuzzer reaches
+    target_link_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+  endif()
 endfunction()
 
 # spillway_library(name): a static library of every source and header below the current folder.

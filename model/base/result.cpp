@@ -2,28 +2,142 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <vector>
+
 namespace spillway {
+namespace {
+
+/// The widest line that is shown whole; of a wider one, this much around the column.
+constexpr std::size_t kWidest = 160;
+constexpr std::size_t kWindow = 96;
+/// What an Error keeps of a line in front of and behind its column.
+constexpr std::size_t kKeptBefore = 64 * 1024;
+constexpr std::size_t kKeptBehind = 256;
+
+struct CodePoint {
+  std::uint32_t value = 0;
+  std::size_t bytes = 0;  ///< 0: what stands here is no UTF-8
+};
+
+CodePoint decode(std::string_view text) {
+  const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const std::uint32_t first = byte(0);
+  if (first < 0x80) return {first, 1};
+  const std::size_t bytes = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  constexpr std::uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
+  if (first < 0xc2 || first > 0xf4 || bytes > text.size()) return {};
+  std::uint32_t value = first & (0x7fu >> bytes);
+  for (std::size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return {};
+    value = value << 6 | (byte(i) & 0x3fu);
+  }
+  const bool surrogate = value >= 0xd800 && value < 0xe000;
+  if (value < kSmallest[bytes] || value > 0x10ffff || surrogate) return {};
+  return {value, bytes};
+}
+
+/// Characters that move the cursor, change the terminal or the direction of writing.
+bool disturbs(std::uint32_t c) {
+  return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x200b && c <= 0x200f) ||
+         (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
+}
+
+/// Where the line that holds `at` ends: at a line feed, or at a carriage return that stands alone.
+std::size_t end_of_line(std::string_view text, std::size_t at) {
+  while (at < text.size() && text[at] != '\n') {
+    if (text[at] == '\r' && (at + 1 == text.size() || text[at + 1] != '\n')) break;
+    ++at;
+  }
+  return at;
+}
+
+/// One entry a column on the screen.
+struct Cells {
+  std::vector<std::string_view> glyphs;
+  std::size_t marked = 0;  ///< the one that holds byte `offset`
+};
+
+Cells make_cells(std::string_view line, std::size_t offset) {
+  Cells cells;
+  for (std::size_t at = 0; at < line.size();) {
+    const CodePoint point = decode(line.substr(at));
+    const std::size_t bytes = std::max<std::size_t>(point.bytes, 1);
+    if (at <= offset) cells.marked = cells.glyphs.size();
+    if (line[at] == '\t')
+      cells.glyphs.push_back(" ");
+    else if (point.bytes == 0 || disturbs(point.value))
+      cells.glyphs.push_back("?");
+    else
+      cells.glyphs.push_back(line.substr(at, bytes));
+    at += bytes;
+  }
+  if (offset >= line.size()) cells.marked = cells.glyphs.size();
+  return cells;
+}
+
+std::string printable(std::string_view text) {
+  std::string shown;
+  for (const std::string_view glyph : make_cells(text, 0).glyphs) shown += glyph;
+  return shown;
+}
+
+/// The excerpt, and a caret under its column if the error has one.
+std::string show_excerpt(const Error& error) {
+  const std::size_t offset = error.where.column.value_or(1) - std::size_t{1};
+  const Cells cells = make_cells(error.excerpt, offset);
+  std::size_t begin = 0;
+  std::size_t end = cells.glyphs.size();
+  if (end > kWidest) {
+    begin = cells.marked > kWindow / 2 ? std::min(cells.marked - kWindow / 2, end - kWindow) : 0;
+    end = std::min(begin + kWindow, end);
+  }
+  std::string line = begin > 0 ? "…" : "";
+  for (std::size_t i = begin; i < end; ++i) line += cells.glyphs[i];
+  if (end < cells.glyphs.size()) line += "…";
+  const std::string margin = fmt::format("{:>4} | ", error.where.line.value_or(0));
+  std::string text = "\n" + margin + line;
+  if (!error.where.column) return text;
+  const std::size_t caret = cells.marked - std::min(cells.marked, begin) + (begin > 0 ? 1 : 0);
+  return text + "\n" + std::string(margin.size() - 2, ' ') + "| " + std::string(caret, ' ') + "^";
+}
+
+}  // namespace
 
 std::string to_text(const Error& error) {
-  std::string where = error.where.path;
-  if (error.where.line) where += fmt::format(":{}", *error.where.line);
-  if (error.where.column) where += fmt::format(":{}", *error.where.column);
-  std::string text = where.empty() ? "error: " : where + ": error: ";
-  text += error.text;
-  if (error.excerpt.empty()) {
-    if (!error.advice.empty()) text += "\n  " + error.advice;
-    return text;
-  }
-  const std::string line_number = fmt::format("{:>4} | ", error.where.line.value_or(0));
-  text += "\n" + line_number + error.excerpt;
-  if (error.where.column) {
-    text += "\n" + std::string(line_number.size() - 2, ' ') + "| " +
-            std::string(*error.where.column - 1, ' ') + "^";
-    if (!error.advice.empty()) text += " " + error.advice;
-  } else if (!error.advice.empty()) {
-    text += "\n  " + error.advice;
-  }
+  std::string text = printable(error.where.path);
+  if (error.where.line) text += fmt::format(":{}", *error.where.line);
+  if (error.where.column) text += fmt::format(":{}", *error.where.column);
+  text += (text.empty() ? "error: " : ": error: ") + printable(error.text);
+  if (!error.excerpt.empty()) text += show_excerpt(error);
+  const bool beside_caret = !error.excerpt.empty() && error.where.column;
+  if (!error.advice.empty()) text += (beside_caret ? " " : "\n  ") + printable(error.advice);
   return text;
+}
+
+Error error_in_text(std::string path, std::string_view content, std::size_t offset,
+                    std::string text, std::string advice) {
+  offset = std::min(offset, content.size());
+  std::uint32_t number = 1;
+  std::size_t line_start = 0;
+  for (std::size_t end = end_of_line(content, 0); end < offset; end = end_of_line(content, end)) {
+    ++number;
+    line_start = ++end;
+  }
+  const std::size_t before = offset - line_start;
+  std::string_view line = content.substr(line_start, before + kKeptBehind);
+  line = line.substr(0, end_of_line(line, before));
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  if (before > kKeptBefore) line = {};
+  const auto column = static_cast<std::uint32_t>(before) + 1;
+  return Error{ErrorKind::kInput, std::move(text), SourceRef{std::move(path), number, column},
+               std::string(line), std::move(advice)};
+}
+
+std::string quoted(std::string_view name) {
+  constexpr std::size_t kLongest = 80;
+  if (name.size() <= kLongest) return fmt::format("'{}'", name);
+  return fmt::format("'{}…'", name.substr(0, kLongest));
 }
 
 }  // namespace spillway

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -25,8 +26,8 @@ enum class ErrorKind {
   kInput,  ///< a file: exit 3
 };
 
-/// One clear message. `text` starts in lower case and has no full stop; `excerpt` is the input line
-/// (absent for binary or very long lines) and `advice` what would be right.
+/// One clear message. `text` starts in lower case and has no full stop; `excerpt` is the input
+/// line, of any length, or empty; `advice` says what would be right.
 struct Error {
   ErrorKind kind = ErrorKind::kInput;
   std::string text;
@@ -36,7 +37,17 @@ struct Error {
 };
 
 /// The message as a person reads it: "path:line:column: error: text", the line, a caret and advice.
+/// Safe to print: of a long line only what stands around the column is shown, and control
+/// characters and bytes that are no UTF-8 appear as '?'.
 std::string to_text(const Error& error);
+
+/// An error at byte `offset` of `content`, the text of `path`: line, column (in bytes) and the line
+/// itself are worked out.
+Error error_in_text(std::string path, std::string_view content, std::size_t offset,
+                    std::string text, std::string advice = "");
+
+/// A name from the input as messages quote it: 'x', and no longer than a line.
+std::string quoted(std::string_view name);
 
 /// A value or an Error. Asking for the one that is not there is our bug, not the user's.
 template <typename T>

@@ -1,179 +1,186 @@
 #include "model/hlo/cursor.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 
 namespace spillway::hlo {
-namespace {
-
-enum CharClass : std::uint8_t {
-  kName = 1,        // may stand in a name
-  kWord = 2,        // may stand in a keyword
-  kStructural = 4,  // bracket, quote or comment: what balanced() must look at
-  kValueEnd = 8,    // where a bare attribute value may end
-};
-
-constexpr std::array<std::uint8_t, 256> make_classes() {
-  std::array<std::uint8_t, 256> classes{};
-  for (int c = 0; c < 256; ++c) {
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    const bool digit = c >= '0' && c <= '9';
-    std::uint8_t bits = 0;
-    if (letter || digit || c == '.' || c == '_' || c == '-' || c == '$' || c == ':') bits |= kName;
-    if (letter || digit || c == '-' || c == '_') bits |= kWord;
-    if (c == '(' || c == ')' || c == '{' || c == '}' || c == '[' || c == ']' || c == '"' ||
-        c == '\'')
-      bits |= kStructural | kValueEnd;
-    if (c == '/') bits |= kStructural;
-    if (c == ',' || c == '\n' || c == '\r') bits |= kValueEnd;
-    classes[static_cast<std::size_t>(c)] = bits;
-  }
-  return classes;
-}
-constexpr auto kClasses = make_classes();
-
-bool is(char c, CharClass wanted) {
-  return (kClasses[static_cast<unsigned char>(c)] & wanted) != 0;
-}
-
-}  // namespace
 
 void Cursor::fail(std::size_t position, std::string text, std::string advice) {
-  if (error_) return;
-  position = std::min(position, text_.size());
-  const std::string_view before = text_.substr(0, position);
-  const auto line = static_cast<std::uint32_t>(std::ranges::count(before, '\n')) + 1;
-  const std::size_t line_start =
-      before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
-  const auto column = static_cast<std::uint32_t>(position - line_start) + 1;
-  std::string_view excerpt = text_.substr(line_start);
-  excerpt = excerpt.substr(0, excerpt.find_first_of("\r\n"));
-  // Long or binary lines help nobody; the position says enough.
-  constexpr std::size_t kLongest = 160;
-  const bool readable = std::ranges::all_of(
-      excerpt, [](char c) { return static_cast<unsigned char>(c) >= 0x20 || c == '\t'; });
-  if (excerpt.size() > kLongest || !readable) excerpt = {};
-  error_ = Error{ErrorKind::kInput, std::move(text), SourceRef{path_, line, column},
-                 std::string(excerpt), std::move(advice)};
-  at_ = text_.size();
-}
-
-bool Cursor::skip_comment() {
-  if (text_[at_ + 1] == '*') {
-    const std::size_t end = text_.find("*/", at_ + 2);
-    if (end == std::string_view::npos) {
-      fail(at_, "a comment is not closed");
-      return false;
-    }
-    at_ = end + 2;
-    return true;
+  if (!error_) {
+    if (advice.empty() && is_cut_at(position)) advice = "the file may be cut";
+    error_ = error_in_text(path_, text_, position, std::move(text), std::move(advice));
   }
-  if (text_[at_ + 1] != '/') return false;
-  at_ = std::min(text_.find('\n', at_), text_.size());
-  return true;
+  at_ = end_;
 }
 
-void Cursor::skip_string() {
-  const std::size_t start = at_;
-  const char quote = text_[at_++];
-  while (at_ < text_.size() && text_[at_] != quote) at_ += text_[at_] == '\\' ? 2 : 1;
-  if (at_ >= text_.size()) return fail(start, "a string is not closed");
-  ++at_;
+/// Whether `position` is behind everything, or in a last line that does not end as a module does.
+bool Cursor::is_cut_at(std::size_t position) const {
+  const std::size_t last = text_.find_last_not_of(" \t\r\n");
+  if (last == std::string::npos || position > last) return true;
+  return text_[last] != '}' && text_.find('\n', position) >= last;
 }
 
-bool Cursor::accept_word(std::string_view word) {
+const char* Cursor::end_of_comment(const char* at) const {
+  if (at[1] == '/') {
+    while (at < end_ && *at != '\n' && *at != '\r') ++at;
+    return at;
+  }
+  if (at[1] != '*') return at;
+  const std::string_view inside(at + 2, static_cast<std::size_t>(end_ - at - 2));
+  const std::size_t end = inside.find("*/");
+  return end == std::string_view::npos ? nullptr : inside.data() + end + 2;
+}
+
+void Cursor::skip_comments() {
+  while (*at_ == '/') {
+    const char* const behind = end_of_comment(at_);
+    if (behind == nullptr) return fail(position(), "a comment is not closed");
+    if (behind == at_) return;
+    at_ = behind;
+    while (is(*at_, kBlank)) ++at_;
+  }
+}
+
+const char* Cursor::end_of_string(const char* at) const {
+  for (const char* quote = at + 1;; ++quote) {
+    quote =
+        static_cast<const char*>(std::memchr(quote, '"', static_cast<std::size_t>(end_ - quote)));
+    if (quote == nullptr) return nullptr;
+    const char* escape = quote;
+    while (escape[-1] == '\\') --escape;  // the opening quote stops it
+    if ((quote - escape) % 2 == 0) return quote + 1;
+  }
+}
+
+const char* Cursor::end_of_quoted_name(const char* at) const {
+  for (const char* to = at + 1; to < end_ && *to != '\n' && *to != '\r'; ++to)
+    if (*to == '\'') return to + 1;
+  return at + 1;
+}
+
+/// Moves from a bracket to behind its partner. Kinds of brackets need not be told apart: HLO never
+/// mixes them up, and a cut file ends inside some.
+bool Cursor::skip_group(bool json) {
+  const std::size_t start = position();
+  const char* at = at_;
+  const auto give_up = [&](const char* where, const char* what) {
+    fail(static_cast<std::size_t>(where - text_.data()), what, "the file may be cut");
+    return false;
+  };
+  for (std::size_t depth = 0;;) {
+    while (!is(*at, kGroupStop)) ++at;
+    const char* const stop = at;
+    switch (*at++) {
+      case '(':
+      case '{':
+      case '[':
+        ++depth;
+        break;
+      case ')':
+      case '}':
+      case ']':
+        if (--depth > 0) break;
+        at_ = at;
+        return true;
+      case '"':
+        at = end_of_string(stop);
+        if (at == nullptr) return give_up(stop, "a string is not closed");
+        break;
+      case '\'':
+        if (!json) at = end_of_quoted_name(stop);
+        break;
+      case '/':
+        if (json || (*at != '*' && *at != '/')) break;
+        at = end_of_comment(stop);
+        if (at == nullptr) return give_up(stop, "a comment is not closed");
+        break;
+      default:  // a zero: the end, or a byte that is none of HLO's
+        if (stop >= end_) return give_up(text_.data() + start, "a bracket is not closed");
+        break;
+    }
+  }
+}
+
+std::string_view Cursor::balanced(bool json) {
   skip_blanks();
-  if (failed() || !text_.substr(at_).starts_with(word)) return false;
-  const std::size_t end = at_ + word.size();
-  if (end < text_.size() && is(text_[end], kName)) return false;
-  at_ = end;
-  return true;
-}
-
-bool Cursor::expect(char c) {
-  if (accept(c)) return true;
-  fail_here(std::string("expected '") + c + "'");
-  return false;
-}
-
-std::string_view Cursor::name(std::string_view what) {
-  skip_blanks();
-  std::size_t start = at_;
-  if (start < text_.size() && text_[start] == '%') ++start;
-  std::size_t end = start;
-  while (end < text_.size() && is(text_[end], kName)) ++end;
-  if (end == start || failed()) {
-    fail(at_, "expected " + std::string(what));
+  const std::size_t start = position();
+  if (*at_ != '(' && *at_ != '{' && *at_ != '[') {
+    fail_here("expected a bracket");
     return {};
   }
-  at_ = end;
-  return text_.substr(start, end - start);
+  return skip_group(json) ? since(start) : std::string_view();
 }
 
-std::string_view Cursor::word() {
+std::string_view Cursor::string() {
   skip_blanks();
-  const std::size_t start = at_;
-  while (at_ < text_.size() && is(text_[at_], kWord)) ++at_;
-  return text_.substr(start, at_ - start);
+  if (*at_ != '"') return fail_here("expected a string"), std::string_view();
+  const std::size_t start = position();
+  const char* const behind = end_of_string(at_);
+  if (behind == nullptr)
+    return fail_here("a string is not closed", "the file may be cut"), std::string_view();
+  at_ = behind;
+  return since(start);
+}
+
+std::string_view Cursor::attribute_value(bool json) {
+  skip_blanks();
+  const std::size_t start = position();
+  for (bool inside = true; inside;) {
+    while (!is(*at_, kValueStop)) ++at_;
+    switch (*at_) {
+      case '(':
+      case '{':
+      case '[':
+        if (!skip_group(json)) return {};
+        break;
+      case '"':
+        if (string().empty()) return {};
+        break;
+      case '\'':
+        at_ = end_of_quoted_name(at_);
+        break;
+      case '/':
+        if (at_[1] == '/' || at_[1] == '*')
+          inside = false;
+        else
+          ++at_;
+        break;
+      case ' ':
+      case '\t': {
+        // Behind a blank the value goes on (literal=s32[2]{0} {1, 2}), unless a new instruction
+        // starts there.
+        const char* next = at_;
+        while (*next == ' ' || *next == '\t') ++next;
+        const bool starts_anew = *next == '%' || std::strncmp(next, "ROOT ", 5) == 0;
+        if (starts_anew || is(*next, kBlank) || *next == ',')
+          inside = false;
+        else
+          at_ = next;
+        break;
+      }
+      default:  // , or the end of a line, of a bracket around or of the text
+        inside = false;
+    }
+  }
+  std::string_view value = since(start);
+  while (value.ends_with(' ') || value.ends_with('\t')) value.remove_suffix(1);
+  return value;
 }
 
 std::optional<std::int64_t> Cursor::number() {
   skip_blanks();
+  const char* to = at_;
   std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
-  if (error != std::errc() || failed()) return std::nullopt;
-  at_ = static_cast<std::size_t>(end - text_.data());
+  constexpr std::ptrdiff_t kSurelyFits = 18;
+  for (; is(*to, kDigit) && to - at_ < kSurelyFits; ++to) value = value * 10 + (*to - '0');
+  if (is(*to, kDigit)) {
+    const auto [end, error] = std::from_chars(at_, end_, value);
+    if (error != std::errc()) return std::nullopt;
+    to = end;
+  }
+  if (to == at_) return std::nullopt;
+  at_ = to;
   return value;
-}
-
-std::string_view Cursor::balanced() {
-  skip_blanks();
-  const std::size_t start = at_;
-  // Brackets need not be told apart: HLO never mixes them up, and a cut file ends with depth > 0.
-  std::size_t depth = 0;
-  while (at_ < text_.size()) {
-    const char c = text_[at_];
-    if (!is(c, kStructural)) {
-      ++at_;
-      continue;
-    }
-    if (c == '"') {
-      skip_string();
-    } else if (c == '/' && at_ + 1 < text_.size() && text_[at_ + 1] == '*') {
-      if (!skip_comment()) return {};
-    } else if (c == '\'' || c == '/') {
-      ++at_;  // mesh['x'=8]: no bracket stands between such quotes
-    } else {
-      ++at_;
-      depth += (c == '(' || c == '{' || c == '[') ? 1 : std::size_t(-1);
-      if (depth == 0) return text_.substr(start, at_ - start);
-    }
-  }
-  fail(start, "a bracket is not closed", "the file may be cut");
-  return {};
-}
-
-std::string_view Cursor::attribute_value() {
-  skip_blanks();
-  const std::size_t start = at_;
-  while (at_ < text_.size() && !failed()) {
-    const char c = text_[at_];
-    if (!is(c, kValueEnd)) {
-      ++at_;
-    } else if (c == '"') {
-      skip_string();
-    } else if (c == '(' || c == '{' || c == '[') {
-      balanced();
-    } else if (c == '\'') {
-      ++at_;
-    } else {
-      break;
-    }
-  }
-  std::size_t end = std::min(at_, text_.size());
-  while (end > start && (text_[end - 1] == ' ' || text_[end - 1] == '\t')) --end;
-  return text_.substr(start, end - start);
 }
 
 }  // namespace spillway::hlo

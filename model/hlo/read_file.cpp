@@ -1,91 +1,147 @@
 #include "model/hlo/read_file.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <filesystem>
 
 #include "model/base/format.h"
 
 namespace spillway {
 namespace {
 
+constexpr auto kMaxBytes = static_cast<std::size_t>(kMaxFileBytes.value());
+/// Text of HLO packs 10 to 30 times. Beyond this ratio, and this size, it is no HLO but a bomb.
+constexpr std::size_t kMaxRatio = 100;
+constexpr std::size_t kHarmless = std::size_t{64} << 20;
+constexpr const char* kOneProgram = "is this the optimised HLO of one program?";
+
 Error file_error(const std::string& path, std::string text, std::string advice = "") {
   return Error{ErrorKind::kInput, std::move(text), SourceRef{path, {}, {}}, "", std::move(advice)};
+}
+
+/// A file descriptor that closes itself.
+class OpenFile {
+ public:
+  /// Does not wait for the other end of a pipe.
+  explicit OpenFile(const std::string& path)
+      : descriptor_(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {}
+  ~OpenFile() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+
+  int descriptor() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+/// What a file is when it is not a regular one.
+const char* kind_of(mode_t mode) {
+  if (S_ISDIR(mode)) return "is a folder, not a file";
+  if (S_ISFIFO(mode)) return "is a pipe, not a file";
+  if (S_ISSOCK(mode)) return "is a socket, not a file";
+  return "is a device, not a file";
+}
+
+Result<std::string> read_bytes(const std::string& path) {
+  const OpenFile file(path);
+  if (file.descriptor() < 0)
+    return file_error(path, std::string("cannot be opened: ") + std::strerror(errno));
+  struct stat status {};
+  if (::fstat(file.descriptor(), &status) != 0)
+    return file_error(path, std::string("cannot be read: ") + std::strerror(errno));
+  if (!S_ISREG(status.st_mode))
+    return file_error(path, kind_of(status.st_mode),
+                      S_ISDIR(status.st_mode) ? "" : "write it to a file first");
+  if (status.st_size > kMaxFileBytes.value())
+    return file_error(path, "is larger than " + format_bytes(kMaxFileBytes), kOneProgram);
+  std::string bytes(static_cast<std::size_t>(status.st_size), '\0');
+  std::size_t size = 0;
+  while (size < bytes.size()) {
+    const ssize_t n = ::read(file.descriptor(), bytes.data() + size, bytes.size() - size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return file_error(path, std::string("cannot be read: ") + std::strerror(errno));
+    if (n == 0) break;  // it became shorter
+    size += static_cast<std::size_t>(n);
+  }
+  bytes.resize(size);
+  return bytes;
 }
 
 bool is_gzip(const std::string& bytes) {
   return bytes.size() >= 2 && bytes[0] == '\x1f' && bytes[1] == '\x8b';
 }
 
-Result<std::string> read_bytes(const std::string& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored))
-    return file_error(path, "is a folder, not a file");
-  std::FILE* file = std::fopen(path.c_str(), "rb");
-  if (file == nullptr)
-    return file_error(path, std::string("cannot be opened: ") + std::strerror(errno));
-  std::string bytes;
-  const auto expected = std::filesystem::file_size(path, ignored);
-  if (!ignored && expected <= static_cast<std::uintmax_t>(kMaxFileBytes.value()))
-    bytes.reserve(static_cast<std::size_t>(expected) + 1);
-  bool too_large = false;
-  char buffer[1 << 16];
-  while (const std::size_t n = std::fread(buffer, 1, sizeof buffer, file)) {
-    bytes.append(buffer, n);
-    if (static_cast<std::int64_t>(bytes.size()) > kMaxFileBytes.value()) {
-      too_large = true;
-      break;
-    }
+/// Unpacks gzip piece by piece; memory follows what is really there.
+class Unpacker {
+ public:
+  explicit Unpacker(const std::string& packed) : packed_(packed) {
+    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
+    stream_.avail_in = static_cast<uInt>(packed.size());
+    usable_ = inflateInit2(&stream_, 16 + MAX_WBITS) == Z_OK;
   }
-  const bool failed = std::ferror(file) != 0;
-  std::fclose(file);
-  if (failed) return file_error(path, "cannot be read");
-  if (too_large)
-    return file_error(path, "is larger than " + format_bytes(kMaxFileBytes),
-                      "is this the optimised HLO of one program?");
-  return bytes;
-}
+  ~Unpacker() { inflateEnd(&stream_); }
+  Unpacker(const Unpacker&) = delete;
+  Unpacker& operator=(const Unpacker&) = delete;
 
-Result<std::string> unpack(const std::string& path, const std::string& packed) {
-  z_stream stream{};
-  if (inflateInit2(&stream, 16 + MAX_WBITS) != Z_OK) return file_error(path, "cannot be unpacked");
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
-  stream.avail_in = static_cast<uInt>(packed.size());
-  std::string text;
-  text.resize(packed.size() * 8 + 4096);
-  int status = Z_OK;
-  while (status == Z_OK) {
-    if (stream.total_out == text.size()) text.resize(text.size() * 2);
-    stream.next_out = reinterpret_cast<Bytef*>(text.data() + stream.total_out);
-    stream.avail_out = static_cast<uInt>(text.size() - stream.total_out);
-    status = inflate(&stream, Z_NO_FLUSH);
-    if (static_cast<std::int64_t>(stream.total_out) > kMaxFileBytes.value()) break;
-    if (status == Z_STREAM_END && stream.avail_in > 0 && stream.next_in[0] == 0x1f)
-      status = inflateReset(&stream);  // several gzip members behind one another are one text
+  Result<std::string> run(const std::string& path) {
+    int status = usable_ ? Z_OK : Z_MEM_ERROR;
+    while (status == Z_OK && !too_large()) status = step();
+    text_.resize(size_);
+    if (text_.size() > kMaxBytes)
+      return file_error(path, "unpacks to more than " + format_bytes(kMaxFileBytes), kOneProgram);
+    if (is_bomb())
+      return file_error(path,
+                        "unpacks to more than " + std::to_string(kMaxRatio) + " times its size",
+                        kOneProgram);
+    if (status == Z_STREAM_END) return std::move(text_);
+    const std::string so_far = format_count(static_cast<std::int64_t>(size_)) + " bytes";
+    return file_error(path, status == Z_BUF_ERROR
+                                ? "is cut: its gzip data ends after " + so_far
+                                : "is damaged: its gzip data is wrong after " + so_far);
   }
-  text.resize(stream.total_out);
-  inflateEnd(&stream);
-  if (static_cast<std::int64_t>(text.size()) > kMaxFileBytes.value())
-    return file_error(path, "unpacks to more than " + format_bytes(kMaxFileBytes),
-                      "is this the optimised HLO of one program?");
-  if (status != Z_STREAM_END)
-    return file_error(path, "is damaged or cut: its gzip data ends early after " +
-                                format_count(static_cast<std::int64_t>(text.size())) + " bytes");
-  return text;
-}
+
+ private:
+  bool is_bomb() const { return size_ > kHarmless && size_ / kMaxRatio > packed_.size(); }
+  bool too_large() const { return size_ > kMaxBytes || is_bomb(); }
+
+  int step() {
+    if (size_ == text_.size())
+      text_.resize(
+          std::clamp(size_ * 2, std::min(packed_.size() * 8, kHarmless) + 4096, kMaxBytes + 1));
+    const std::size_t room = std::min(text_.size() - size_, std::size_t{1} << 30);
+    stream_.next_out = reinterpret_cast<Bytef*>(text_.data() + size_);
+    stream_.avail_out = static_cast<uInt>(room);
+    const int status = inflate(&stream_, Z_NO_FLUSH);
+    size_ += room - stream_.avail_out;
+    // Several gzip members behind one another are one text.
+    const bool more = stream_.avail_in > 1 && stream_.next_in[0] == 0x1f;
+    return status == Z_STREAM_END && more ? inflateReset(&stream_) : status;
+  }
+
+  const std::string& packed_;
+  z_stream stream_{};
+  bool usable_ = false;
+  std::string text_;
+  std::size_t size_ = 0;
+};
 
 }  // namespace
 
 Result<std::shared_ptr<const std::string>> read_file(const std::string& path) {
   Result<std::string> bytes = read_bytes(path);
-  if (!bytes.ok()) return bytes.error();
-  if (is_gzip(*bytes)) {
-    bytes = unpack(path, *bytes);
-    if (!bytes.ok()) return bytes.error();
+  if (bytes.ok() && is_gzip(*bytes)) {
+    const std::string packed = std::move(bytes).value();
+    bytes = Unpacker(packed).run(path);
   }
+  if (!bytes.ok()) return bytes.error();
   if (bytes->empty()) return file_error(path, "is empty");
   return std::make_shared<const std::string>(std::move(bytes).value());
 }

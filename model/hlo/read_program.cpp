@@ -6,6 +6,7 @@
 
 #include "model/hlo/read_file.h"
 #include "model/hlo/text_reader.h"
+#include "model/program/validate.h"
 
 namespace spillway {
 namespace {
@@ -14,59 +15,69 @@ namespace fs = std::filesystem;
 
 struct Candidate {
   std::string path;
-  bool named_step = false;  ///< the name says "step": jit_train_step, jit_step, …
+  int likely = 0;  ///< how much the name says that it is the training step
   std::uintmax_t size = 0;
 };
 
 bool is_optimised_text(const std::string& name) {
-  return name.ends_with("after_optimizations.txt") ||
-         name.ends_with("after_optimizations.txt.gz") ||
-         name.ends_with("after_optimizations.hlo.txt") ||
-         name.ends_with("after_optimizations.hlo.txt.gz");
+  for (const char* end : {"after_optimizations.txt", "after_optimizations.hlo.txt"})
+    if (name.ends_with(end) || name.ends_with(std::string(end) + ".gz")) return true;
+  return false;
 }
 
-/// The optimised module of a dump folder that is most likely the training step: one whose name says
-/// "step" before others, a larger one before a smaller.
+/// jit_train_step, then jit_step, then the rest.
+int likeliness(const std::string& name) {
+  if (name.find("step") == std::string::npos) return 0;
+  return name.find("train") == std::string::npos ? 1 : 2;
+}
+
+Error folder_error(const std::string& folder, std::string text, std::string advice = "") {
+  return Error{ErrorKind::kInput, std::move(text), {folder, {}, {}}, "", std::move(advice)};
+}
+
+/// The optimised module of a dump folder that is most likely the training step: by its name, and of
+/// equals the largest.
 Result<std::string> pick_training_step(const std::string& folder) {
   std::vector<Candidate> candidates;
+  bool has_protos = false;
   std::error_code failed;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, failed)) {
-    const std::string name = entry.path().filename().string();
-    if (!is_optimised_text(name)) continue;
-    std::error_code ignored;
-    candidates.push_back(
-        {entry.path().string(), name.find("step") != std::string::npos, entry.file_size(ignored)});
+  for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
+    const std::string name = at->path().filename().string();
+    has_protos |= name.find(".hlo.pb") != std::string::npos;
+    std::error_code unknown;
+    if (!is_optimised_text(name) || !at->is_regular_file(unknown)) continue;
+    const std::uintmax_t size = at->file_size(unknown);
+    candidates.push_back({at->path().string(), likeliness(name), unknown ? 0 : size});
   }
-  if (failed)
-    return Error{
-        ErrorKind::kInput, "cannot be listed: " + failed.message(), {folder, {}, {}}, "", ""};
+  if (failed) return folder_error(folder, "cannot be listed: " + failed.message());
   if (candidates.empty())
-    return Error{ErrorKind::kInput,
-                 "holds no *after_optimizations.txt",
-                 {folder, {}, {}},
-                 "",
-                 "dump with XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\""};
-  const auto best =
-      std::ranges::max_element(candidates, [](const Candidate& a, const Candidate& b) {
-        if (a.named_step != b.named_step) return b.named_step;
-        return a.size != b.size ? a.size < b.size : a.path > b.path;
-      });
-  return best->path;
+    return folder_error(folder,
+                        has_protos ? "holds binary protos, but no *after_optimizations.txt"
+                                   : "holds no *after_optimizations.txt",
+                        "dump with XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\"");
+  const auto is_less = [](const Candidate& a, const Candidate& b) {
+    if (a.likely != b.likely) return a.likely < b.likely;
+    return a.size != b.size ? a.size < b.size : a.path > b.path;
+  };
+  return std::ranges::max_element(candidates, is_less)->path;
 }
 
 }  // namespace
 
 Result<Program> read_program(const std::string& path) {
   std::string file = path;
-  std::error_code ignored;
-  if (fs::is_directory(path, ignored)) {
+  std::error_code unknown;
+  if (fs::is_directory(path, unknown)) {
     const Result<std::string> picked = pick_training_step(path);
     if (!picked.ok()) return picked.error();
     file = *picked;
   }
   const auto text = read_file(file);
   if (!text.ok()) return text.error();
-  return hlo::read_hlo_text(*text, file);
+  Result<Program> program = hlo::read_hlo_text(*text, file);
+  if (program.ok())
+    if (auto unsound = validate(*program)) return *std::move(unsound);
+  return program;
 }
 
 }  // namespace spillway

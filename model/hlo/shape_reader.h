@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "model/hlo/cursor.h"
-#include "model/hlo/text_interner.h"
+#include "model/hlo/text_table.h"
 #include "model/program/shape.h"
 
 namespace spillway::hlo {
@@ -25,6 +25,7 @@ class ShapeReader {
  private:
   std::shared_ptr<ShapePool> pool_;
   TextTable<Shape> by_text_;
+  ShapeData scratch_;
 };
 
 }  // namespace spillway::hlo

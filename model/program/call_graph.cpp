@@ -4,6 +4,8 @@
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/depth_first_search.hpp>
 #include <boost/graph/topological_sort.hpp>
+#include <limits>
+#include <unordered_map>
 
 namespace spillway {
 namespace {
@@ -28,22 +30,43 @@ struct CycleFinder : boost::dfs_visitor<> {
   std::optional<ComputationId>* found;
 };
 
-/// Instructions listed in control-predecessors={%a, %b}. Names only; resolved by search, since the
-/// attribute is rare.
-std::vector<InstructionIndex> control_predecessors(const Computation& computation,
-                                                   InstructionIndex i) {
-  std::vector<InstructionIndex> found;
-  const auto list = computation.attribute(i, "control-predecessors");
-  if (!list) return found;
-  std::size_t at = 0;
-  while ((at = list->find('%', at)) != std::string_view::npos) {
-    const std::size_t end = std::min(list->find_first_of(",} ", at), list->size());
-    const std::string_view name = list->substr(at + 1, end - at - 1);
-    for (const InstructionIndex other : computation.instructions())
-      if (computation[other].name == name) found.push_back(other);
-    at = end;
+/// What control-predecessors={%a, %b} says. Names only, looked up once a computation has some.
+class ControlPredecessors {
+ public:
+  explicit ControlPredecessors(const Computation& computation) : computation_(computation) {}
+
+  std::vector<InstructionIndex> of(InstructionIndex i) {
+    std::vector<InstructionIndex> found;
+    const auto list = computation_.attribute(i, "control-predecessors");
+    if (!list) return found;
+    if (by_name_.empty())
+      for (const InstructionIndex other : computation_.instructions())
+        by_name_.emplace(computation_[other].name, other);
+    constexpr std::string_view kBetween = "{}%, \t\r\n";
+    std::size_t at = 0;
+    while ((at = list->find_first_not_of(kBetween, at)) != std::string_view::npos) {
+      const std::size_t end = std::min(list->find_first_of(kBetween, at), list->size());
+      if (const auto named = by_name_.find(list->substr(at, end - at)); named != by_name_.end())
+        found.push_back(named->second);
+      at = end;
+    }
+    return found;
   }
-  return found;
+
+ private:
+  const Computation& computation_;
+  std::unordered_map<std::string_view, InstructionIndex> by_name_;
+};
+
+std::int64_t saturating_product(std::int64_t a, std::int64_t b) {
+  std::int64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<std::int64_t>::max()
+                                                : product;
+}
+
+std::int64_t saturating_sum(std::int64_t a, std::int64_t b) {
+  std::int64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<std::int64_t>::max() : sum;
 }
 
 }  // namespace
@@ -71,6 +94,7 @@ std::vector<InstructionIndex> instruction_post_order(const Computation& computat
   std::vector<InstructionIndex> order;
   order.reserve(computation.size());
   std::vector<InstructionIndex> stack;
+  ControlPredecessors control_predecessors(computation);
   for (const InstructionIndex start : computation.instructions()) {
     if (!computation.uses(start).empty()) continue;
     stack.push_back(start);
@@ -86,7 +110,7 @@ std::vector<InstructionIndex> instruction_post_order(const Computation& computat
       const auto operands = computation.operands(i);
       for (auto operand = operands.rbegin(); operand != operands.rend(); ++operand)
         if (state[operand->instruction.index] == State::kNew) stack.push_back(operand->instruction);
-      for (const InstructionIndex before : control_predecessors(computation, i))
+      for (const InstructionIndex before : control_predecessors.of(i))
         if (state[before.index] == State::kNew) stack.push_back(before);
     }
   }
@@ -120,7 +144,8 @@ Multiplicity multiplicity(const Program& program) {
         if (!count) result.unknown_trip_counts.push_back({id, i});
         times = count.value_or(1);
       }
-      for (const ComputationId callee : called) result.runs[callee] += runs * times;
+      for (const ComputationId callee : called)
+        result.runs[callee] = saturating_sum(result.runs[callee], saturating_product(runs, times));
     }
   }
   return result;

@@ -23,7 +23,7 @@ std::vector<InstructionIndex> instruction_post_order(const Computation& computat
 IdVector<ComputationId, std::vector<InstructionId>> callers(const Program& program);
 
 /// How often a computation runs in one execution of the program: trip counts of the loops around it
-/// multiplied. Loops whose count XLA does not know count once and are listed.
+/// multiplied, at most 2^63 - 1. Loops whose count XLA does not know count once and are listed.
 struct Multiplicity {
   IdVector<ComputationId, std::int64_t> runs;  ///< 0: not reached from the entry by control flow
   std::vector<InstructionId> unknown_trip_counts;

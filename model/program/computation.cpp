@@ -4,27 +4,35 @@
 
 namespace spillway {
 
-Computation::Computation(ComputationParts parts) : parts_(std::move(parts)) {
+Computation::Computation(Key, ComputationParts parts) : parts_(std::move(parts)) {
   const auto& instructions = parts_.instructions;
+  const auto& operands = parts_.operands;
   first_use_.assign(size() + 1, 0);
-  for (const Operand& operand : parts_.operands) ++first_use_[operand.instruction.index + 1];
-  for (std::size_t i = 0; i < size(); ++i) first_use_[i + 1] += first_use_[i];
-
-  uses_.resize(parts_.operands.size());
-  std::vector<std::uint32_t> next(first_use_.begin(), first_use_.end() - 1);
-  for (const InstructionIndex user : this->instructions()) {
-    const Instruction& in = instructions[user.index];
-    for (std::uint32_t k = 0; k < in.operand_count; ++k)
-      uses_[next[parts_.operands[in.first_operand + k].instruction.index]++] = {user, k};
-    if (in.opcode != Opcode::kParameter) continue;
-    const std::uint32_t number = parameter_number(in);
-    if (parameters_.size() <= number) parameters_.resize(number + 1);
-    parameters_[number] = user;
+  for (const Operand& operand : operands) ++first_use_[operand.instruction.index];
+  std::uint32_t end = 0;
+  for (std::uint32_t& first : first_use_) first = end += first;
+  // Each entry is where the uses of an instruction end; filling from behind leaves where they
+  // begin.
+  uses_.resize(operands.size());
+  std::uint32_t parameters = 0;
+  for (std::size_t i = size(); i-- > 0;) {
+    const Instruction& in = instructions[i];
+    for (std::uint32_t k = in.operand_count; k-- > 0;)
+      uses_[--first_use_[operands[in.first_operand + k].instruction.index]] = {InstructionIndex(i),
+                                                                               k};
+    parameters += in.opcode == Opcode::kParameter ? 1 : 0;
+  }
+  parameters_.resize(parameters);
+  for (std::size_t i = 0; i < size(); ++i) {
+    if (instructions[i].opcode != Opcode::kParameter) continue;
+    const std::uint32_t number = parameter_number(instructions[i]);
+    check(number < parameters, "the parameters of a computation are numbered with gaps");
+    parameters_[number] = InstructionIndex(i);
   }
 }
 
 std::shared_ptr<const Computation> make_computation(ComputationParts parts) {
-  return std::shared_ptr<const Computation>(new Computation(std::move(parts)));
+  return std::make_shared<const Computation>(Computation::Key{}, std::move(parts));
 }
 
 std::optional<std::string_view> Computation::attribute(InstructionIndex i,

@@ -53,7 +53,9 @@ struct Use {
 struct Instruction {
   std::string_view name;  ///< without the leading %
   Opcode opcode = Opcode::kUnknown;
-  std::string_view opcode_text;  ///< as written; differs from opcode_name only for kUnknown
+  /// As written: differs from opcode_name for kUnknown, and for slice-start and the like, which are
+  /// read as async-start.
+  std::string_view opcode_text;
   Shape shape;
   /// What stands between the parentheses where it is no operand: the number of a parameter, the
   /// value of a constant.
@@ -77,7 +79,11 @@ struct ComputationParts {
 };
 
 class Computation {
+  struct Key {};  // only make_computation constructs one
+
  public:
+  Computation(Key, ComputationParts parts);
+
   std::string_view name() const { return parts_.name; }
   std::size_t size() const { return parts_.instructions.size(); }
   IdRange<InstructionIndex> instructions() const { return IdRange<InstructionIndex>(size()); }
@@ -123,7 +129,6 @@ class Computation {
 
  private:
   friend std::shared_ptr<const Computation> make_computation(ComputationParts parts);
-  explicit Computation(ComputationParts parts);
 
   ComputationParts parts_;
   std::vector<InstructionIndex> parameters_;

@@ -1,7 +1,6 @@
 #include "model/program/opcode.h"
 
 #include <array>
-#include <unordered_map>
 
 namespace spillway {
 namespace {
@@ -13,21 +12,42 @@ constexpr auto kNames = std::to_array<std::string_view>({
         "unknown",
 });
 
-std::unordered_map<std::string_view, Opcode> index_by_name() {
-  std::unordered_map<std::string_view, Opcode> index;
-  for (std::size_t i = 0; i + 1 < kNames.size(); ++i)
-    index.emplace(kNames[i], static_cast<Opcode>(i));
+/// Names by hash, with linear probing; made by the compiler.
+constexpr std::size_t kSlots = 512;
+static_assert(kNames.size() * 2 < kSlots);
+
+constexpr std::size_t slot_of(std::string_view name) {
+  const auto byte = [name](std::size_t i) -> std::size_t {
+    return static_cast<unsigned char>(name[i]);
+  };
+  const std::size_t last = name.size() - 1;
+  return (name.size() * 37 + byte(0) * 5 + byte(last) * 131 + byte(last / 2) * 17 +
+          byte(last / 3) * 71) %
+         kSlots;
+}
+
+constexpr std::array<std::uint8_t, kSlots> index_by_name() {
+  std::array<std::uint8_t, kSlots> index{};
+  index.fill(static_cast<std::uint8_t>(Opcode::kUnknown));
+  for (std::size_t i = 0; i + 1 < kNames.size(); ++i) {
+    std::size_t slot = slot_of(kNames[i]);
+    while (index[slot] != static_cast<std::uint8_t>(Opcode::kUnknown)) slot = (slot + 1) % kSlots;
+    index[slot] = static_cast<std::uint8_t>(i);
+  }
   return index;
 }
+constexpr auto kByName = index_by_name();
 
 }  // namespace
 
 std::string_view opcode_name(Opcode opcode) { return kNames[static_cast<std::size_t>(opcode)]; }
 
 Opcode find_opcode(std::string_view name) {
-  static const std::unordered_map<std::string_view, Opcode> index = index_by_name();
-  const auto found = index.find(name);
-  return found == index.end() ? Opcode::kUnknown : found->second;
+  if (name.empty()) return Opcode::kUnknown;
+  for (std::size_t slot = slot_of(name);; slot = (slot + 1) % kSlots) {
+    const auto opcode = static_cast<Opcode>(kByName[slot]);
+    if (opcode == Opcode::kUnknown || opcode_name(opcode) == name) return opcode;
+  }
 }
 
 bool is_elementwise(Opcode opcode) {

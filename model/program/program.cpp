@@ -1,6 +1,8 @@
 #include "model/program/program.h"
 
 #include <charconv>
+#include <functional>
+#include <limits>
 
 namespace spillway {
 
@@ -8,6 +10,19 @@ std::size_t Program::instruction_count() const {
   std::size_t count = 0;
   for (const auto& computation : computations) count += computation->size();
   return count;
+}
+
+Error error_at(const Program& program, std::string_view piece, std::string text,
+               std::string advice) {
+  const std::less<const char*> before;  // a total order of pointers into different strings, too
+  if (program.text != nullptr) {
+    const char* const start = program.text->data();
+    if (!before(piece.data(), start) && !before(start + program.text->size(), piece.data()))
+      return error_in_text(program.path, *program.text,
+                           static_cast<std::size_t>(piece.data() - start), std::move(text),
+                           std::move(advice));
+  }
+  return Error{ErrorKind::kInput, std::move(text), {program.path, {}, {}}, "", std::move(advice)};
 }
 
 std::optional<std::int64_t> known_trip_count(const Computation& computation,
@@ -18,7 +33,9 @@ std::optional<std::int64_t> known_trip_count(const Computation& computation,
   const std::size_t digit = config.find_first_of("0123456789", key);
   if (digit == std::string_view::npos) return std::nullopt;
   std::int64_t count = 0;
-  std::from_chars(config.data() + digit, config.data() + config.size(), count);
+  const auto [end, error] =
+      std::from_chars(config.data() + digit, config.data() + config.size(), count);
+  if (error == std::errc::result_out_of_range) return std::numeric_limits<std::int64_t>::max();
   return count;
 }
 

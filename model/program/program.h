@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "model/base/ids.h"
+#include "model/base/result.h"
 #include "model/program/computation.h"
 
 namespace spillway {
@@ -41,6 +42,9 @@ struct StackFrames {
 struct Program {
   std::string name;
   std::string path;  ///< the file it was read from, empty when made in memory
+  /// The text it was read from, which names and attributes are views into; null when made in
+  /// memory.
+  std::shared_ptr<const std::string> text;
   /// Whether text order is the order of execution.
   bool is_scheduled = false;
   std::int64_t num_partitions = 1;
@@ -61,7 +65,13 @@ struct Program {
   std::size_t instruction_count() const;
 };
 
-/// Trip count of a while that XLA knows, from its backend_config.
+/// An error about `piece`, a name or an attribute of the program: with line and column where it
+/// stands in the program's text, without when a rewrite made it.
+Error error_at(const Program& program, std::string_view piece, std::string text,
+               std::string advice = "");
+
+/// Trip count of a while that XLA knows, from its backend_config. One that does not fit 64 bits is
+/// the largest number that does.
 std::optional<std::int64_t> known_trip_count(const Computation& computation, InstructionIndex loop);
 
 /// "file.py:164" of an instruction, the innermost user frame; empty when the text has none.

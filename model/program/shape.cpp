@@ -96,6 +96,7 @@ Bytes Shape::array_bytes() const {
 
 ShapeNodeIndex Shape::element_node(std::uint32_t i) const {
   check(i < tuple_size(), "a tuple element is outside its tuple");
+  if (is_flat_tuple()) return 1 + i;
   ShapeNodeIndex child = 1;
   for (std::uint32_t k = 0; k < i; ++k) child += at(child).node_count();
   return child;
@@ -120,35 +121,65 @@ std::vector<std::uint32_t> Shape::path(ShapeNodeIndex relative) const {
 
 bool same_shape(Shape a, Shape b) {
   if (a == b) return true;
-  if (a.node_count() != b.node_count()) return false;
+  if (!compatible(a, b)) return false;
   for (ShapeNodeIndex i = 0; i < a.node_count(); ++i) {
     const Shape x = a.at(i);
     const Shape y = b.at(i);
-    if (x.type() != y.type() || x.space() != y.space() || x.bits() != y.bits()) return false;
-    if (x.tuple_size() != y.tuple_size()) return false;
-    if (!std::ranges::equal(x.dims(), y.dims())) return false;
+    if (x.space() != y.space() || x.bits() != y.bits()) return false;
     if (!std::ranges::equal(x.minor_to_major(), y.minor_to_major())) return false;
   }
   return true;
 }
 
+bool compatible(Shape a, Shape b) {
+  if (a == b) return true;
+  if (!same_nesting(a, b)) return false;
+  for (ShapeNodeIndex i = 0; i < a.node_count(); ++i) {
+    const Shape x = a.at(i);
+    const Shape y = b.at(i);
+    if (x.type() != y.type() || !std::ranges::equal(x.dims(), y.dims())) return false;
+  }
+  return true;
+}
+
+bool same_nesting(Shape a, Shape b) {
+  if (a == b) return true;
+  if (a.node_count() != b.node_count()) return false;
+  for (ShapeNodeIndex i = 0; i < a.node_count(); ++i)
+    if (a.at(i).is_tuple() != b.at(i).is_tuple() || a.at(i).tuple_size() != b.at(i).tuple_size())
+      return false;
+  return true;
+}
+
 std::string to_string(Shape shape) {
-  if (shape.is_tuple()) {
-    std::string text = "(";
-    for (std::uint32_t i = 0; i < shape.tuple_size(); ++i) {
-      if (i > 0) text += ", ";
-      text += to_string(shape.element(i));
-    }
-    return text + ")";
-  }
-  std::string text(element_type_name(shape.type()));
-  text += '[';
+  constexpr ShapeNodeIndex kMostNodes = 4096;  // a text, not storage: enough for every real program
+  std::string text;
+  std::vector<ShapeNodeIndex> ends;  // of the tuples that are open
   const char* separator = "";
-  for (const std::int64_t dim : shape.dims()) {
-    text += separator + std::to_string(dim);
-    separator = ",";
+  for (ShapeNodeIndex i = 0; i < shape.node_count() && i < kMostNodes; ++i) {
+    const Shape part = shape.at(i);
+    text += separator;
+    separator = ", ";
+    if (part.is_tuple()) {
+      text += '(';
+      separator = "";
+      ends.push_back(i + part.node_count());
+    } else {
+      text += element_type_name(part.type());
+      const char* comma = "[";
+      for (const std::int64_t dim : part.dims()) {
+        text += comma + std::to_string(dim);
+        comma = ",";
+      }
+      text += part.dims().empty() ? "[]" : "]";
+    }
+    for (; !ends.empty() && ends.back() == i + 1; ends.pop_back()) {
+      text += ')';
+      separator = ", ";
+    }
   }
-  return text + "]";
+  if (!ends.empty()) text += ", …" + std::string(ends.size(), ')');
+  return text;
 }
 
 std::string path_to_string(Shape shape, ShapeNodeIndex relative) {

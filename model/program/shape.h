@@ -83,7 +83,7 @@ struct ShapeData {
     ElementType type = ElementType::kOpaque;
     MemorySpace space = MemorySpace::kDevice;
     bool has_layout = false;
-    std::uint8_t bits = 0;        ///< of one element, 4 for packed s4
+    std::uint8_t bits = 0;        ///< of one element in memory: s4 has 8, and 4 when packed, E(4)
     std::uint32_t rank = 0;       ///< arrays: number of dimensions; tuples: number of elements
     std::uint32_t first_dim = 0;  ///< into `dims`, and into `minor_to_major` when has_layout
     std::uint32_t subtree = 1;    ///< nodes of this subtree, this one included
@@ -133,6 +133,9 @@ class Shape {
   /// The path {1, 0} of a relative node, as XLA prints ShapeIndex.
   std::vector<std::uint32_t> path(ShapeNodeIndex relative) const;
 
+  /// Whether every element is an array or token: then element i is node 1 + i.
+  bool is_flat_tuple() const { return is_tuple() && node_count() == 1 + tuple_size(); }
+
   /// Same interned storage and node; equal shapes of one pool with equal text are identical.
   friend bool operator==(Shape a, Shape b) { return a.data_ == b.data_ && a.node_ == b.node_; }
 
@@ -145,7 +148,11 @@ class Shape {
 
 /// Same types, dimensions, layouts and memory spaces, everywhere in the tree.
 bool same_shape(Shape a, Shape b);
-/// "bf16[2,8192,4096]", without layouts.
+/// Same types and dimensions everywhere in the tree; layouts and memory spaces may differ.
+bool compatible(Shape a, Shape b);
+/// Same nesting of tuples, whatever the arrays in them are.
+bool same_nesting(Shape a, Shape b);
+/// "bf16[2,8192,4096]", without layouts; of a tuple with very many elements, the first.
 std::string to_string(Shape shape);
 /// "{1,0}" of a relative node; "{}" for the whole.
 std::string path_to_string(Shape shape, ShapeNodeIndex relative);

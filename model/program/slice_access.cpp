@@ -1,5 +1,7 @@
 #include "model/program/slice_access.h"
 
+#include <vector>
+
 namespace spillway {
 namespace {
 
@@ -18,28 +20,35 @@ class FusionAccess {
   FusionAccess(const Computation& outer, InstructionIndex fusion, const Computation& inner)
       : outer_(outer), fusion_(fusion), inner_(inner) {}
 
-  std::optional<SliceAccess> follow(InstructionIndex value) {
-    for (const Use& use : inner_.uses(value))
-      if (!join(use)) return std::nullopt;
+  std::optional<SliceAccess> follow(InstructionIndex parameter) {
+    std::vector<Use> open;
+    const auto push_uses = [&](InstructionIndex value) {
+      const auto uses = inner_.uses(value);
+      open.insert(open.end(), uses.rbegin(), uses.rend());
+    };
+    push_uses(parameter);
+    while (!open.empty()) {
+      const Use use = open.back();
+      open.pop_back();
+      const Opcode opcode = inner_[use.user].opcode;
+      if (opcode == Opcode::kBitcast || opcode == Opcode::kReshape)
+        push_uses(use.user);
+      else if (use.operand_number != 0 || !join(use.user))
+        return std::nullopt;
+    }
     return found_;
   }
 
  private:
-  bool join(const Use& use) {
-    const Instruction& user = inner_[use.user];
-    switch (user.opcode) {
-      case Opcode::kBitcast:
-      case Opcode::kReshape:
-        return follow(use.user).has_value();
+  bool join(InstructionIndex user) {
+    switch (inner_[user].opcode) {
       case Opcode::kDynamicSlice:
       case Opcode::kSlice:
-        if (use.operand_number != 0) return false;
         if (!found_ || found_->kind == AccessKind::kSliceRead)
-          found_ = SliceAccess{AccessKind::kSliceRead, user.shape, {}};
+          found_ = SliceAccess{AccessKind::kSliceRead, inner_[user].shape, {}};
         return true;
       case Opcode::kDynamicUpdateSlice: {
-        if (use.operand_number != 0) return false;
-        const Operand update = inner_.operands(use.user)[1];
+        const Operand update = inner_.operands(user)[1];
         found_ = SliceAccess{AccessKind::kSliceUpdate, inner_.shape_of(update), {}};
         if (const auto number = outer_operand(inner_, update))
           found_->update = outer_.operands(fusion_)[*number];

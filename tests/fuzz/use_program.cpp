@@ -1,0 +1,25 @@
+#include "tests/fuzz/use_program.h"
+
+#include "model/hlo/text_reader.h"
+#include "model/program/validate.h"
+#include "sim/report/inspect_report.h"
+
+namespace spillway::testing {
+
+bool use_program(std::shared_ptr<const std::string> text) {
+  Result<Program> program = hlo::read_hlo_text(std::move(text), "damaged.txt");
+  if (!program.ok()) {
+    to_text(program.error());
+    return false;
+  }
+  if (const auto unsound = validate(*program)) {
+    to_text(*unsound);
+    return false;
+  }
+  const InspectReport report = make_inspect_report(*program, NameList{});
+  render_text(report);
+  render_json(report);
+  return true;
+}
+
+}  // namespace spillway::testing

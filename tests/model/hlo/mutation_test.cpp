@@ -1,0 +1,94 @@
+// Damaged programs, thousands of them: whatever passes the readers must be safe for every stage
+// behind them. Each batch runs in a process of its own, so that a crash names its seed.
+#include <doctest/doctest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "model/hlo/read_file.h"
+#include "tests/fuzz/mutate.h"
+#include "tests/fuzz/use_program.h"
+#include "tests/golden.h"
+
+namespace spillway {
+namespace {
+
+/// How many times more mutants than usual: SPILLWAY_MUTATIONS=50 for a long search.
+std::uint32_t effort() {
+  const char* const wanted = std::getenv("SPILLWAY_MUTATIONS");
+  return wanted == nullptr ? 1 : static_cast<std::uint32_t>(std::max(1, std::atoi(wanted)));
+}
+
+/// What a child reports while it works; lives in memory shared with it.
+struct Progress {
+  std::uint32_t seed = 0;
+  std::uint32_t accepted = 0;
+};
+
+constexpr unsigned kSecondsForBatch = 120;
+
+void run_batch(const std::string& text, std::uint32_t first, std::uint32_t count,
+               Progress& progress) {
+  ::alarm(kSecondsForBatch);
+  for (std::uint32_t seed = first; seed < first + count; ++seed) {
+    progress.seed = seed;
+    if (testing::use_program(std::make_shared<const std::string>(testing::mutate(text, seed))))
+      ++progress.accepted;
+  }
+}
+
+/// Uses `count` mutants of `text`; returns how many passed as programs.
+std::uint32_t use_mutants(const std::string& text, std::uint32_t count) {
+  void* const shared =
+      ::mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(shared != MAP_FAILED);
+  auto& progress = *new (shared) Progress;
+  constexpr std::uint32_t kBatch = 50;
+  for (std::uint32_t first = 0; first < count; first += kBatch) {
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      run_batch(text, first, std::min(kBatch, count - first), progress);
+      ::_exit(0);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    CHECK_MESSAGE(status == 0, "seed " << progress.seed << " ended with status " << status);
+  }
+  const std::uint32_t accepted = progress.accepted;
+  ::munmap(shared, sizeof(Progress));
+  return accepted;
+}
+
+TEST_CASE("damaged small programs do no harm") {
+  for (const char* name : {"scan.txt", "old_forms.txt"}) {
+    CAPTURE(std::string(name));
+    const std::string text =
+        testing::read_text(testing::source_path(std::string("tests/fuzz/hlo_text_seeds/") + name));
+    CHECK(testing::use_program(std::make_shared<const std::string>(text)));
+    const std::uint32_t mutants = 1000 * effort();
+    const std::uint32_t accepted = use_mutants(text, mutants);
+    CHECK(accepted > mutants / 100);  // else nothing behind the readers is tried
+    CHECK(accepted < mutants);
+  }
+}
+
+TEST_CASE("damaged dumps do no harm") {
+  for (const char* name : {"keep", "offload_all", "offload_qkv"}) {
+    CAPTURE(std::string(name));
+    const auto text =
+        read_file(testing::source_path(std::string("examples/jax/dumps/") + name +
+                                       "/jit_train_step.sm_10.0a_gpu_after_optimizations.txt.gz"));
+    REQUIRE(text.ok());
+    CHECK(testing::use_program(*text));
+    use_mutants(**text, 50 * effort());
+  }
+}
+
+}  // namespace
+}  // namespace spillway

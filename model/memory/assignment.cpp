@@ -4,20 +4,26 @@
 #include <map>
 #include <tuple>
 
-#include "model/memory/heap.h"
-#include "model/memory/operand_sharing.h"
+#include "model/memory/heap_replay.h"
 #include "model/memory/thread_local.h"
 #include "model/program/call_graph.h"
 
 namespace spillway {
 namespace {
 
+/// When an allocation is in use at all, and whether all through.
+struct Occupied {
+  LiveRange range;
+  bool without_gaps = false;
+};
+
 class Assigner {
  public:
-  Assigner(const Program& program, const Schedule& schedule) : program_(program) {
+  Assigner(const Program& program, const Schedule& schedule)
+      : program_(program), in_place_(program), sharing_(program, in_place_) {
     out_.schedule = flatten(program, schedule);
     out_.values = make_values(program, out_.schedule);
-    out_.liveness = find_liveness(program, out_.schedule, out_.values);
+    out_.liveness = find_liveness(program, out_.schedule, out_.values, in_place_);
     out_.cell_of.resize(out_.values.values().size());
   }
 
@@ -36,6 +42,8 @@ class Assigner {
   bool assign_special(BufferId buffer);
   bool assign_to_existing(BufferId buffer);
   bool fits(AllocationId allocation, BufferId buffer);
+  bool surely_interferes(AllocationId allocation, BufferId buffer) const;
+  void note_occupied(AllocationId allocation);
   bool interferes(ValueId a, ValueId b);
   bool writes_over(ValueId user, ValueId operand);
   bool copies_from(ValueId copy, ValueId source);
@@ -53,9 +61,12 @@ class Assigner {
   }
 
   const Program& program_;
+  InPlacePairs in_place_;
+  OperandSharing sharing_;
   MemoryAssignment out_;
   /// Allocations that may house further values, oldest first: donated parameters and results.
   std::vector<AllocationId> reusable_;
+  IdVector<AllocationId, Occupied> occupied_;
   /// Values in each allocation, by start; those of one allocation never overlap.
   IdVector<AllocationId, std::vector<ValueId>> residents_;
   IdVector<AllocationId, CellId> whole_;  ///< the cell of each allocation that stands alone
@@ -104,6 +115,7 @@ AllocationId Assigner::allocate(BufferId id) {
       out_.allocations.push({.size = buffer(id).size, .space = buffer(id).space, .parameter = {}});
   whole_.push(out_.cells.push({allocation, Bytes(0), buffer(id).size}));
   residents_.push({});
+  occupied_.push({});
   place(id, allocation);
   return allocation;
 }
@@ -117,6 +129,28 @@ void Assigner::place(BufferId id, AllocationId allocation) {
     residents.insert(at, member);
   }
   out_.allocations[allocation].live_out |= buffer(id).live_out;
+  note_occupied(allocation);
+}
+
+void Assigner::note_occupied(AllocationId allocation) {
+  const auto& residents = residents_[allocation];
+  Occupied occupied{range(residents.front()), true};
+  for (const ValueId resident : residents) {
+    occupied.without_gaps &= range(resident).start <= occupied.range.end;
+    occupied.range.end = std::max(occupied.range.end, range(resident).end);
+  }
+  occupied_[allocation] = occupied;
+}
+
+/// Whether a buffer overlaps residents by more than a moment at which one ends and the other
+/// starts: a quick answer for the many allocations that are in use all the time.
+bool Assigner::surely_interferes(AllocationId allocation, BufferId id) const {
+  const Occupied& occupied = occupied_[allocation];
+  if (!occupied.without_gaps) return false;
+  return std::ranges::any_of(buffer(id).values, [&](ValueId member) {
+    const LiveRange& x = range(member);
+    return std::max(x.start, occupied.range.start) < std::min(x.end, occupied.range.end);
+  });
 }
 
 /// Constants, parameters of the entry and tuple tables have allocations of their own.
@@ -133,7 +167,7 @@ bool Assigner::assign_special(BufferId id) {
       Allocation& parameter = out_.allocations[allocation];
       parameter.parameter = parameter_number(definer(member));
       parameter.parameter_node = at.node;
-      parameter.aliased = parameter_is_aliased(program_, *parameter.parameter, at.node);
+      parameter.aliased = out_.liveness.donated.contains(member);
       if (parameter.aliased) reusable_.push_back(allocation);
       return true;
     }
@@ -160,7 +194,7 @@ bool Assigner::assign_to_existing(BufferId id) {
     }
   }
   for (auto allocation = reusable_.rbegin(); allocation != reusable_.rend(); ++allocation) {
-    if (!fits(*allocation, id)) continue;
+    if (surely_interferes(*allocation, id) || !fits(*allocation, id)) continue;
     place(id, *allocation);
     return true;
   }
@@ -206,7 +240,6 @@ bool Assigner::interferes(ValueId a, ValueId b) {
 /// Whether `user` may be written over `operand`, which dies where `user` is made.
 bool Assigner::writes_over(ValueId user, ValueId operand) {
   const Position& at = value(user).defined_at;
-  if (definer(user).opcode == Opcode::kCopy) return false;
   const Computation& computation = program_[at.instruction.computation];
   const auto operands = computation.operands(at.instruction.instruction);
   for (std::uint32_t k = 0; k < operands.size(); ++k) {
@@ -214,7 +247,7 @@ bool Assigner::writes_over(ValueId user, ValueId operand) {
     for (ShapeNodeIndex node = 0; node < nodes; ++node) {
       const Operand element{operands[k].instruction, operands[k].node + node};
       if (out_.values.at(at.instruction.computation, element) == operand &&
-          can_share_operand_buffer(program_, at.instruction, k, node, at.node))
+          sharing_.may_share(at.instruction, k, node, at.node))
         return true;
     }
   }
@@ -237,128 +270,18 @@ void Assigner::assign_new(BufferId id) {
     heap_buffers_[buffer(id).space].push_back(id);
 }
 
-/// Replays definitions and deaths in the order of the schedule and packs what lives between.
-class HeapReplay {
- public:
-  HeapReplay(const Program& program, MemoryAssignment& out, const std::vector<BufferId>& buffers)
-      : program_(program),
-        out_(out),
-        item_of_(out.liveness.buffers.size(), kNone),
-        ends_(out.values.values().size()) {
-    for (const BufferId id : buffers)
-      for (const ValueId member : out.liveness.buffers[id].values) values_.push_back(member);
-    std::ranges::sort(values_, [this](ValueId a, ValueId b) {
-      const LiveRange& x = range(a);
-      const LiveRange& y = range(b);
-      return std::tie(x.start, x.end, a.index) < std::tie(y.start, y.end, b.index);
-    });
-    const std::size_t steps = out.schedule.order.size() + 1;
-    defined_.resize(steps);
-    freed_.resize(steps);
-    for (const ValueId member : values_) {
-      defined_[step(range(member).start)].push_back(member);
-      freed_[step(range(member).end)].push_back(member);
-    }
-  }
-
-  std::vector<HeapItem> replay() {
-    for (std::size_t now = 0; now < defined_.size(); ++now) {
-      for (const ValueId member : defined_[now]) define(member, now);
-      for (const ValueId member : freed_[now]) free(member);
-    }
-    return std::move(items_);
-  }
-
-  /// The item each value ended up in; none for values of no size.
-  std::optional<std::uint32_t> item_of(ValueId id) const {
-    const auto& use = ends_[id];
-    return use ? std::optional(use->first) : std::nullopt;
-  }
-
- private:
-  static constexpr std::uint32_t kNone = 0xffffffff;
-  static std::size_t step(LogicalTime time) { return static_cast<std::size_t>(time.value()); }
-  const LiveRange& range(ValueId id) const { return out_.liveness.ranges[id]; }
-  const Buffer& buffer_of(ValueId id) const {
-    return out_.liveness.buffers[out_.liveness.buffer_of[id]];
-  }
-
-  void define(ValueId id, std::size_t now) {
-    const BufferId buffer = out_.liveness.buffer_of[id];
-    if (buffer_of(id).size == Bytes(0)) return;
-    if (item_of_[buffer] == kNone) {
-      const auto shared =
-          buffer_of(id).values.size() == 1 ? find_dying_operand(id, now) : std::nullopt;
-      if (shared) return add_use(*shared, id);
-      item_of_[buffer] = static_cast<std::uint32_t>(items_.size());
-      items_.push_back({{}, id.index});
-    }
-    add_use(item_of_[buffer], id);
-  }
-
-  void add_use(std::uint32_t item, ValueId id) {
-    ends_[id] = {item, static_cast<std::uint32_t>(items_[item].uses.size())};
-    items_[item].uses.push_back({clock_, clock_, buffer_of(id).size});
-    ++clock_;
-  }
-
-  void free(ValueId id) {
-    if (!ends_[id]) return;
-    items_[ends_[id]->first].uses[ends_[id]->second].end = clock_;
-    ++clock_;
-  }
-
-  /// The heap item of an operand that dies right here and may be written over.
-  std::optional<std::uint32_t> find_dying_operand(ValueId id, std::size_t now) {
-    const Position& at = out_.values[id].defined_at;
-    const Computation& computation = program_[at.instruction.computation];
-    if (computation[at.instruction.instruction].opcode == Opcode::kCopy) return std::nullopt;
-    const auto operands = computation.operands(at.instruction.instruction);
-    for (std::uint32_t k = 0; k < operands.size(); ++k) {
-      const ValueId operand = out_.values.at(at.instruction.computation, operands[k]);
-      if (buffer_of(operand).values.size() > 1 || !ends_[operand]) continue;
-      auto& freed = freed_[now];
-      const auto dying = std::ranges::find(freed, operand);
-      if (dying == freed.end()) continue;
-      // The operand must be read where it is defined, not behind a bitcast or out of a tuple.
-      const Position& source = out_.values[operand].defined_at;
-      if (source.instruction !=
-              InstructionId{at.instruction.computation, operands[k].instruction} ||
-          operands[k].node != 0)
-        continue;
-      if (source.node != 0) continue;
-      if (!can_share_operand_buffer(program_, at.instruction, k, 0, at.node)) continue;
-      free(operand);
-      freed.erase(dying);
-      return ends_[operand]->first;
-    }
-    return std::nullopt;
-  }
-
-  const Program& program_;
-  MemoryAssignment& out_;
-  std::vector<ValueId> values_;
-  std::vector<std::vector<ValueId>> defined_, freed_;  ///< by position in the schedule
-  std::vector<HeapItem> items_;
-  IdVector<BufferId, std::uint32_t> item_of_;
-  IdVector<ValueId, std::optional<std::pair<std::uint32_t, std::uint32_t>>> ends_;  ///< item, use
-  std::int32_t clock_ = 0;
-};
-
 void Assigner::run_heap(MemorySpace space, const std::vector<BufferId>& buffers) {
-  HeapReplay replay(program_, out_, buffers);
-  const std::vector<HeapItem> items = replay.replay();
-  const HeapResult packed = pack_heap(items);
+  const HeapPlan plan = replay_heap(program_, out_.values, out_.liveness, buffers, sharing_);
+  const HeapResult packed = pack_heap(plan.items);
   out_.heaps.push_back({space, packed.size, packed.temporal});
   const AllocationId allocation =
       out_.allocations.push({.size = packed.size, .space = space, .parameter = {}});
   const std::size_t first_cell = out_.cells.size();
-  for (std::size_t i = 0; i < items.size(); ++i)
-    out_.cells.push({allocation, packed.offsets[i], largest_use(items[i])});
+  for (std::size_t i = 0; i < plan.items.size(); ++i)
+    out_.cells.push({allocation, packed.offsets[i], largest_use(plan.items[i])});
   for (const BufferId id : buffers)
     for (const ValueId member : buffer(id).values)
-      if (const auto item = replay.item_of(member))
-        out_.cell_of[member] = CellId(first_cell + *item);
+      if (const auto item = plan.item_of[member]) out_.cell_of[member] = CellId(first_cell + *item);
 }
 
 /// Temporaries of one memory space become one block: they stand end to end, each start aligned.

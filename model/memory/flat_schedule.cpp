@@ -1,6 +1,6 @@
 #include "model/memory/flat_schedule.h"
 
-#include <algorithm>
+#include <span>
 
 namespace spillway {
 namespace {
@@ -19,7 +19,8 @@ class Flattener {
   }
 
   FlatSchedule run() {
-    visit(program_.entry, std::nullopt);
+    enter(program_.entry, std::nullopt);
+    while (!frames_.empty()) advance();
     for (const ComputationId id : ids(program_.computations)) {
       if (!wrapped_by_[id]) continue;
       const InstructionId start = *wrapped_by_[id];
@@ -30,36 +31,54 @@ class Flattener {
   }
 
  private:
-  /// `wrapper` is the async start around this computation, if any.
-  void visit(ComputationId id, std::optional<InstructionId> wrapper) {
-    if (flat_.reaches(id)) return;
-    const Computation& computation = program_[id];
-    auto& position = flat_.position[id];
-    position.resize(computation.size());
+  /// A computation under way. Programs may nest deeper than the machine's stack, so these stand on
+  /// one of our own.
+  struct Frame {
+    ComputationId computation;
+    std::size_t next = 0;         ///< instruction, in order
+    std::size_t next_callee = 0;  ///< of that instruction
+  };
+
+  /// `wrapper` is the async start around the computation, if any.
+  void enter(ComputationId id, std::optional<InstructionId> wrapper) {
+    check(schedule_.order[id].empty() || schedule_.order[id].size() == program_[id].size(),
+          "a schedule must order every instruction of its computation");
+    flat_.position[id].resize(program_[id].size());
     wrapped_by_[id] = wrapper;
     flat_.span[id].start = now();
-    const auto& order = schedule_.order[id];
-    for (std::size_t k = 0; k < computation.size(); ++k) {
-      const InstructionIndex i = order.empty() ? InstructionIndex(k) : order[k];
-      visit_called({id, i}, wrapper);
-      position[i.index] = now();
-      flat_.order.push_back({id, i});
-    }
-    flat_.span[id].end = now();
+    frames_.push_back({id});
   }
 
-  void visit_called(InstructionId id, std::optional<InstructionId> wrapper) {
-    const Computation& computation = program_[id.computation];
-    const Opcode opcode = computation[id.instruction].opcode;
-    const bool flows = opcode == Opcode::kWhile || opcode == Opcode::kCall ||
-                       opcode == Opcode::kConditional || opcode == Opcode::kAsyncStart;
-    if (!flows) return;
-    if (opcode == Opcode::kAsyncStart) wrapper = id;
-    for (const ComputationId callee : computation.called(id.instruction)) {
-      if (flat_.reaches(callee)) continue;
-      flat_.caller[callee] = id;
-      visit(callee, wrapper);
+  /// Enters what the next instruction of the innermost computation calls, or passes it.
+  void advance() {
+    Frame& frame = frames_.back();
+    const ComputationId id = frame.computation;
+    const Computation& computation = program_[id];
+    if (frame.next == computation.size()) {
+      flat_.span[id].end = now();
+      frames_.pop_back();
+      return;
     }
+    const auto& order = schedule_.order[id];
+    const InstructionIndex i = order.empty() ? InstructionIndex(frame.next) : order[frame.next];
+    const auto callees =
+        flows(computation[i].opcode) ? computation.called(i) : std::span<const ComputationId>();
+    while (frame.next_callee < callees.size()) {
+      const ComputationId callee = callees[frame.next_callee++];
+      if (flat_.reaches(callee)) continue;
+      flat_.caller[callee] = InstructionId{id, i};
+      const bool wraps = computation[i].opcode == Opcode::kAsyncStart;
+      return enter(callee, wraps ? flat_.caller[callee] : wrapped_by_[id]);
+    }
+    flat_.position[id][i.index] = now();
+    flat_.order.push_back({id, i});
+    ++frame.next;
+    frame.next_callee = 0;
+  }
+
+  static bool flows(Opcode opcode) {
+    return opcode == Opcode::kWhile || opcode == Opcode::kCall || opcode == Opcode::kConditional ||
+           opcode == Opcode::kAsyncStart;
   }
 
   LogicalTime now() const { return flat_.end(); }
@@ -67,6 +86,7 @@ class Flattener {
   const Program& program_;
   const Schedule& schedule_;
   FlatSchedule flat_;
+  std::vector<Frame> frames_;
   IdVector<ComputationId, std::optional<InstructionId>> wrapped_by_;
 };
 

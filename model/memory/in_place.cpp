@@ -1,11 +1,12 @@
 #include "model/memory/in_place.h"
 
 #include <algorithm>
+#include <span>
+
+#include "model/program/call_graph.h"
 
 namespace spillway {
 namespace {
-
-std::vector<InPlacePair> found_in_fusion(const Program& program, InstructionId id);
 
 /// A value inside a fusion, followed backwards.
 struct Place {
@@ -60,11 +61,23 @@ std::vector<InPlacePair> by_opcode(const Computation& computation, InstructionIn
   }
 }
 
+/// The node at a path; as far as the path goes.
+ShapeNodeIndex node_of(Shape shape, std::span<const std::int64_t> path) {
+  ShapeNodeIndex node = 0;
+  for (const std::int64_t k : path) {
+    if (k < 0 || k >= shape.tuple_size()) break;
+    const auto element = static_cast<std::uint32_t>(k);
+    node += shape.element_node(element);
+    shape = shape.element(element);
+  }
+  return node;
+}
+
 /// output_to_operand_aliasing={{1}: (3, {}), …}
 std::vector<InPlacePair> annotated(const Computation& computation, InstructionIndex i) {
   std::vector<InPlacePair> pairs;
   const auto text = computation.attribute(i, "output_to_operand_aliasing");
-  if (!text) return pairs;
+  if (!text || text->empty()) return pairs;
   std::string_view rest = text->substr(1);
   while (rest.find('{') != std::string_view::npos) {
     const std::size_t open = rest.find('{');
@@ -77,68 +90,86 @@ std::vector<InPlacePair> annotated(const Computation& computation, InstructionIn
     const auto output_path = parse_integers(rest.substr(open, close - open));
     const auto operand = parse_integers(rest.substr(paren, end - paren));
     rest = rest.substr(end);
-    if (operand.empty() || operand[0] >= computation[i].operand_count) continue;
+    if (operand.empty() || operand[0] < 0 || operand[0] >= computation[i].operand_count) continue;
     InPlacePair pair{static_cast<std::uint32_t>(operand[0]), 0, 0};
-    Shape shape = computation[i].shape;
-    for (const std::int64_t k : output_path) {
-      if (k < 0 || k >= shape.tuple_size()) break;
-      pair.output += shape.element_node(static_cast<std::uint32_t>(k));
-      shape = shape.element(static_cast<std::uint32_t>(k));
-    }
+    pair.output = node_of(computation[i].shape, output_path);
+    const Operand source = computation.operands(i)[pair.operand_number];
+    pair.operand_node = node_of(computation.shape_of(source), std::span(operand).subspan(1));
     pairs.push_back(pair);
   }
   return pairs;
 }
 
-/// The in-place pairs of what stands at the source of a fusion's output.
-std::vector<InPlacePair> source_pairs(const Program& program, ComputationId in,
-                                      InstructionIndex i) {
-  if (program[in][i].opcode == Opcode::kFusion) return found_in_fusion(program, {in, i});
-  std::vector<InPlacePair> pairs = by_opcode(program[in], i);
-  if (program[in][i].opcode == Opcode::kCustomCall) pairs = annotated(program[in], i);
-  return pairs;
-}
+/// Pairs of the instructions inside one fusion; what inner fusions do must be known already.
+class FusionSearch {
+ public:
+  FusionSearch(const Program& program, const InPlacePairs& known, ComputationId inner)
+      : known_(known), id_(inner), inner_(program[inner]) {}
 
-/// A fusion's output is in place when its source inside is, and that source's operand is one of the
-/// fusion's own parameters.
-std::vector<InPlacePair> found_in_fusion(const Program& program, InstructionId id) {
-  const Computation& outer = program[id.computation];
-  const ComputationId inner_id = outer.called(id.instruction)[0];
-  const Computation& inner = program[inner_id];
-  const Shape shape = outer[id.instruction].shape;
-  std::vector<InPlacePair> pairs;
-  for (ShapeNodeIndex output = 0; output < shape.node_count(); ++output) {
-    if (shape.at(output).is_tuple()) continue;
-    const Operand root = inner.root();
-    const Place source = follow_indirections(inner, {root.instruction, root.node + output});
-    for (const InPlacePair& pair : source_pairs(program, inner_id, source.instruction)) {
-      if (pair.output != source.node) continue;
-      const Operand operand = inner.operands(source.instruction)[pair.operand_number];
-      Place input =
-          follow_indirections(inner, {operand.instruction, operand.node + pair.operand_node});
-      if (inner[input.instruction].opcode == Opcode::kFusion) {
-        for (const InPlacePair& nested : in_place_pairs(program, {inner_id, input.instruction})) {
-          if (nested.output != input.node) continue;
-          const Operand through = inner.operands(input.instruction)[nested.operand_number];
-          input =
-              follow_indirections(inner, {through.instruction, through.node + nested.operand_node});
-          break;
-        }
+  /// An output is in place when what makes it is, and when what that updates is one of the fusion's
+  /// own parameters.
+  std::vector<InPlacePair> run() const {
+    const Operand root = inner_.root();
+    const Shape shape = inner_.shape_of(root);
+    std::vector<InPlacePair> pairs;
+    for (ShapeNodeIndex output = 0; output < shape.node_count(); ++output) {
+      if (shape.at(output).is_tuple()) continue;
+      const Place source = follow_indirections(inner_, {root.instruction, root.node + output});
+      for (const InPlacePair& pair : source_pairs(source.instruction)) {
+        if (pair.output != source.node) continue;
+        const Place input = behind_fusion(operand_place(source.instruction, pair));
+        if (inner_[input.instruction].opcode == Opcode::kParameter)
+          pairs.push_back({parameter_number(inner_[input.instruction]), input.node, output});
       }
-      if (inner[input.instruction].opcode == Opcode::kParameter)
-        pairs.push_back({parameter_number(inner[input.instruction]), input.node, output});
     }
+    return pairs;
   }
-  return pairs;
-}
+
+ private:
+  Place operand_place(InstructionIndex i, const InPlacePair& pair) const {
+    const auto operands = inner_.operands(i);
+    check(pair.operand_number < operands.size(), "an in-place update has no such operand");
+    const Operand operand = operands[pair.operand_number];
+    return follow_indirections(inner_, {operand.instruction, operand.node + pair.operand_node});
+  }
+
+  std::vector<InPlacePair> source_pairs(InstructionIndex i) const {
+    const Opcode opcode = inner_[i].opcode;
+    if (opcode == Opcode::kFusion) return known_.of_fused(inner_.called(i)[0]);
+    return opcode == Opcode::kCustomCall ? annotated(inner_, i) : by_opcode(inner_, i);
+  }
+
+  /// One inner fusion further back, if that is what updates the value.
+  Place behind_fusion(Place place) const {
+    if (inner_[place.instruction].opcode != Opcode::kFusion) return place;
+    for (const InPlacePair& pair : known_.of({id_, place.instruction}))
+      if (pair.output == place.node) return operand_place(place.instruction, pair);
+    return place;
+  }
+
+  const InPlacePairs& known_;
+  ComputationId id_;
+  const Computation& inner_;
+};
 
 }  // namespace
 
-std::vector<InPlacePair> in_place_pairs(const Program& program, InstructionId id) {
-  const Computation& computation = program[id.computation];
+InPlacePairs::InPlacePairs(const Program& program)
+    : program_(program), fused_(program.computations.size()) {
+  std::vector<bool> is_fused(program.computations.size(), false);
+  for (const ComputationId id : ids(program.computations))
+    for (const InstructionIndex i : program[id].instructions())
+      if (program[id][i].opcode == Opcode::kFusion) is_fused[program[id].called(i)[0].index] = true;
+  // Callees first, so that what inner fusions do is known.
+  for (const ComputationId id : computation_post_order(program))
+    if (is_fused[id.index]) fused_[id] = FusionSearch(program, *this, id).run();
+}
+
+std::vector<InPlacePair> InPlacePairs::of(InstructionId id) const {
+  const Computation& computation = program_[id.computation];
   switch (computation[id.instruction].opcode) {
     case Opcode::kFusion: {
-      std::vector<InPlacePair> pairs = found_in_fusion(program, id);
+      std::vector<InPlacePair> pairs = fused_[computation.called(id.instruction)[0]];
       std::ranges::copy(annotated(computation, id.instruction), std::back_inserter(pairs));
       return pairs;
     }

@@ -16,7 +16,22 @@ struct InPlacePair {
   ShapeNodeIndex output = 0;
 };
 
-/// Every such pair of one instruction, by XLA's rules (AliasInfo::GetInPlaceInputOutputPairs).
-std::vector<InPlacePair> in_place_pairs(const Program& program, InstructionId id);
+/// In-place pairs by XLA's rules (AliasInfo::GetInPlaceInputOutputPairs). What fusions do is looked
+/// up once, when this is made.
+class InPlacePairs {
+ public:
+  /// The program must outlive it.
+  explicit InPlacePairs(const Program& program);
+
+  /// Every pair of one instruction.
+  std::vector<InPlacePair> of(InstructionId id) const;
+  /// Every pair that the body of a fusion makes, by the fusion's operands and outputs.
+  const std::vector<InPlacePair>& of_fused(ComputationId body) const { return fused_[body]; }
+
+ private:
+  const Program& program_;
+  /// Of a fusion that calls the computation; empty for computations that no fusion calls.
+  IdVector<ComputationId, std::vector<InPlacePair>> fused_;
+};
 
 }  // namespace spillway

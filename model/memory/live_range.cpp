@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-
-#include "model/memory/in_place.h"
-
 namespace spillway {
 namespace {
 
@@ -30,8 +27,13 @@ class Sets {
 
 class LivenessFinder {
  public:
-  LivenessFinder(const Program& program, const FlatSchedule& flat, const ValueTable& values)
-      : program_(program), flat_(flat), values_(values), sets_(values.values().size()) {}
+  LivenessFinder(const Program& program, const FlatSchedule& flat, const ValueTable& values,
+                 const InPlacePairs& in_place)
+      : program_(program),
+        flat_(flat),
+        values_(values),
+        in_place_(in_place),
+        sets_(values.values().size()) {}
 
   Liveness run() {
     for (const ComputationId id : ids(program_.computations)) {
@@ -46,6 +48,7 @@ class LivenessFinder {
   }
 
  private:
+  void join_all(ComputationId a_id, Operand a, ComputationId b_id, Operand b, std::uint32_t nodes);
   void join_aliases(InstructionId id);
   void join_donated();
   void make_buffers();
@@ -63,36 +66,40 @@ class LivenessFinder {
   const Program& program_;
   const FlatSchedule& flat_;
   const ValueTable& values_;
+  const InPlacePairs& in_place_;
   Sets sets_;
   Liveness result_;
 };
+
+/// Joins the values of every node of one shape at two places.
+void LivenessFinder::join_all(ComputationId a_id, Operand a, ComputationId b_id, Operand b,
+                              std::uint32_t nodes) {
+  for (ShapeNodeIndex node = 0; node < nodes; ++node)
+    join(values_.at(a_id, Operand{a.instruction, a.node + node}),
+         values_.at(b_id, Operand{b.instruction, b.node + node}));
+}
 
 void LivenessFinder::join_aliases(InstructionId id) {
   const Computation& computation = program_[id.computation];
   const Instruction& in = computation[id.instruction];
   const auto operands = computation.operands(id.instruction);
+  const auto called = computation.called(id.instruction);
+  const Operand result{id.instruction, 0};
+  const std::uint32_t nodes = in.shape.node_count();
   if (in.opcode == Opcode::kWhile) {
-    for (ShapeNodeIndex node = 0; node < in.shape.node_count(); ++node) {
-      const ValueId carried = values_.at(id, node);
-      join(carried,
-           values_.at(id.computation, Operand{operands[0].instruction, operands[0].node + node}));
-      for (const ComputationId callee : computation.called(id.instruction))
-        join(carried, values_.at({callee, program_[callee].parameters()[0]}, node));
-      const ComputationId body = computation.called(id.instruction)[1];
-      const Operand root = program_[body].root();
-      join(carried, values_.at(body, Operand{root.instruction, root.node + node}));
-    }
+    join_all(id.computation, result, id.computation, operands[0], nodes);
+    for (const ComputationId callee : called)
+      join_all(id.computation, result, callee, Operand{program_[callee].parameters()[0], 0}, nodes);
+    join_all(id.computation, result, called[1], program_[called[1]].root(), nodes);
     return;
   }
   if (in.opcode == Opcode::kConditional) {
-    for (const ComputationId branch : computation.called(id.instruction)) {
-      const Operand root = program_[branch].root();
-      for (ShapeNodeIndex node = 0; node < in.shape.node_count(); ++node)
-        join(values_.at(id, node), values_.at(branch, Operand{root.instruction, root.node + node}));
-    }
+    for (const ComputationId branch : called)
+      join_all(id.computation, result, branch, program_[branch].root(), nodes);
     return;
   }
-  for (const InPlacePair& pair : in_place_pairs(program_, id)) {
+  for (const InPlacePair& pair : in_place_.of(id)) {
+    check(pair.operand_number < operands.size(), "an in-place update has no such operand");
     const Operand operand = operands[pair.operand_number];
     join(
         values_.at(id, pair.output),
@@ -102,10 +109,15 @@ void LivenessFinder::join_aliases(InstructionId id) {
 
 void LivenessFinder::join_donated() {
   const Computation& entry = program_.entry_computation();
-  for (const InputOutputAlias& alias : program_.aliases)
-    join(values_.at(program_.entry,
-                    Operand{entry.root().instruction, entry.root().node + alias.output}),
-         values_.at({program_.entry, entry.parameters()[alias.parameter]}, alias.parameter_node));
+  const Operand root = entry.root();
+  for (const InputOutputAlias& alias : program_.aliases) {
+    check(alias.parameter < entry.parameters().size(), "a donated parameter does not exist");
+    const ValueId parameter =
+        values_.at({program_.entry, entry.parameters()[alias.parameter]}, alias.parameter_node);
+    join(values_.at(program_.entry, Operand{root.instruction, root.node + alias.output}),
+         parameter);
+    result_.donated.insert(parameter);
+  }
 }
 
 void LivenessFinder::make_buffers() {
@@ -147,11 +159,12 @@ void LivenessFinder::find_ranges() {
       extend_uses({id, i});
     }
   }
-  const auto parameters = program_.entry_computation().parameters();
-  for (std::uint32_t k = 0; k < parameters.size(); ++k) {
-    const InstructionId id{program_.entry, parameters[k]};
+  // What the caller did not donate stays his until the end.
+  for (const InstructionIndex parameter : program_.entry_computation().parameters()) {
+    const InstructionId id{program_.entry, parameter};
     for (ShapeNodeIndex node = 0; node < program_[id].shape.node_count(); ++node)
-      if (!parameter_is_aliased(program_, k, node)) extend_to(values_.at(id, node), flat_.end());
+      if (const ValueId value = values_.at(id, node); !result_.donated.contains(value))
+        extend_to(value, flat_.end());
   }
 }
 
@@ -217,14 +230,8 @@ void LivenessFinder::make_disjoint() {
 }  // namespace
 
 Liveness find_liveness(const Program& program, const FlatSchedule& schedule,
-                       const ValueTable& values) {
-  return LivenessFinder(program, schedule, values).run();
-}
-
-bool parameter_is_aliased(const Program& program, std::uint32_t parameter, ShapeNodeIndex node) {
-  return std::ranges::any_of(program.aliases, [&](const InputOutputAlias& alias) {
-    return alias.parameter == parameter && alias.parameter_node == node;
-  });
+                       const ValueTable& values, const InPlacePairs& in_place) {
+  return LivenessFinder(program, schedule, values, in_place).run();
 }
 
 }  // namespace spillway

@@ -1,8 +1,10 @@
 // Buffers: sets of values that must share memory; and from when to when each value is live.
 #pragma once
 
+#include <set>
 #include <vector>
 
+#include "model/memory/in_place.h"
 #include "model/memory/values.h"
 
 namespace spillway {
@@ -30,15 +32,14 @@ struct LiveRange {
 struct Liveness {
   IdVector<ValueId, BufferId> buffer_of;
   IdVector<BufferId, Buffer> buffers;
+  /// Pieces of entry parameters that the program's alias table lets an output take over.
+  std::set<ValueId> donated;
   /// Of each value, once those of one buffer have been made disjoint.
   IdVector<ValueId, LiveRange> ranges;
 };
 
 /// Follows XLA's HloAliasAnalysis and HloLiveRange.
 Liveness find_liveness(const Program& program, const FlatSchedule& schedule,
-                       const ValueTable& values);
-
-/// The parameter an entry output may reuse, if the program's alias table holds one.
-bool parameter_is_aliased(const Program& program, std::uint32_t parameter, ShapeNodeIndex node);
+                       const ValueTable& values, const InPlacePairs& in_place);
 
 }  // namespace spillway

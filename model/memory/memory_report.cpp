@@ -61,6 +61,7 @@ std::vector<CurvePoint> make_curve(const MemoryAssignment& memory, const Occupan
   std::vector<CurvePoint> curve;
   std::int64_t live = 0;
   for (const auto& [position, change] : changes) {
+    if (LogicalTime(position) > memory.schedule.end()) break;  // what is returned lives on
     if (change == 0) continue;
     live += change;
     curve.push_back({LogicalTime(position), Bytes(live)});

@@ -51,7 +51,8 @@ struct MemoryReport {
   LogicalTime live_peak_at;
   std::string live_peak_instruction;
   std::vector<LiveBuffer> live_at_peak;  ///< largest first
-  std::vector<CurvePoint> curve;         ///< changes only; parameters the caller keeps are in it
+  /// Changes only. Parameters the caller keeps are in it, and the last point is what is returned.
+  std::vector<CurvePoint> curve;
   HostTraffic traffic;
 };
 

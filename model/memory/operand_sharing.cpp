@@ -1,10 +1,8 @@
 #include "model/memory/operand_sharing.h"
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
-
-#include "model/memory/fusion_hero.h"
-#include "model/memory/in_place.h"
 
 namespace spillway {
 namespace {
@@ -36,10 +34,10 @@ bool is_elementwise_on_operand(const Computation& computation, InstructionIndex 
 /// overwrite the parameter.
 class FusionWalk {
  public:
-  FusionWalk(const Program& program, InstructionId fusion, std::uint32_t parameter,
+  FusionWalk(const Computation& inner, const FusionHeroes& heroes, std::uint32_t parameter,
              ShapeNodeIndex output)
-      : inner_(program[program[fusion.computation].called(fusion.instruction)[0]]),
-        heroes_(find_heroes(program, fusion)),
+      : inner_(inner),
+        heroes_(heroes),
         output_node_(output),
         parameter_(inner_.parameters()[parameter]) {
     find_output();
@@ -127,7 +125,7 @@ class FusionWalk {
   }
 
   const Computation& inner_;
-  FusionHeroes heroes_;
+  const FusionHeroes& heroes_;
   ShapeNodeIndex output_node_;
   InstructionIndex parameter_;
   InstructionIndex output_;  ///< what makes the output
@@ -138,42 +136,60 @@ bool same_buffer_size(Shape a, Shape b) {
   return a.is_array() && b.is_array() && a.elements() == b.elements() && a.bits() == b.bits();
 }
 
+/// The number behind a key in JSON text; 0 when there is none.
+double number_behind(std::string_view text, std::string_view key) {
+  const std::size_t at = text.find(key);
+  if (at == std::string_view::npos) return 0;
+  std::string_view rest = text.substr(at + key.size());
+  while (rest.starts_with(' ') || rest.starts_with('"')) rest.remove_prefix(1);
+  double number = 0;
+  std::from_chars(rest.data(), rest.data() + rest.size(), number);
+  return number;
+}
+
 bool shares_in_custom_call(const Computation& computation, InstructionIndex user,
                            std::uint32_t operand_number, ShapeNodeIndex output) {
   const auto target = computation.attribute(user, "custom_call_target");
   if (!target || target->find("__cublas$lt$matmul\"") == std::string_view::npos) return false;
   // D = alpha * A * B + beta * C may overwrite C when beta is not zero.
-  const std::string_view config = computation.attribute(user, "backend_config").value_or("");
-  const std::size_t beta = config.find("\"beta\":");
-  const bool uses_c = beta != std::string_view::npos && config[beta + 7] != '0';
+  const bool uses_c =
+      number_behind(computation.attribute(user, "backend_config").value_or(""), "\"beta\":") != 0;
   const auto operands = computation.operands(user);
   const Shape shape = computation[user].shape;
-  return uses_c && operand_number == 2 &&
+  return uses_c && operand_number == 2 && operands.size() > 2 &&
          count_operand(computation, user, operands[2].instruction) == 1 && shape.is_tuple() &&
          output == shape.element_node(0);
 }
 
 }  // namespace
 
-bool can_share_operand_buffer(const Program& program, InstructionId user,
-                              std::uint32_t operand_number, ShapeNodeIndex operand_node,
-                              ShapeNodeIndex output) {
-  const Computation& computation = program[user.computation];
+const FusionHeroes& OperandSharing::heroes_of(InstructionId fusion) {
+  const auto known = heroes_.find(fusion);
+  if (known != heroes_.end()) return known->second;
+  return heroes_.emplace(fusion, find_heroes(program_, fusion)).first->second;
+}
+
+bool OperandSharing::may_share(InstructionId user, std::uint32_t operand_number,
+                               ShapeNodeIndex operand_node, ShapeNodeIndex output) {
+  const Computation& computation = program_[user.computation];
   const Instruction& in = computation[user.instruction];
   const Operand operand = computation.operands(user.instruction)[operand_number];
-  if (computation[operand.instruction].opcode == Opcode::kConstant) return false;
+  if (in.opcode == Opcode::kCopy || computation[operand.instruction].opcode == Opcode::kConstant)
+    return false;
   const Shape from = computation.shape_of(operand).at(operand_node);
   const Shape to = in.shape.at(output);
   const bool same = same_shape(from, to);
   if (same)
-    for (const InPlacePair& pair : in_place_pairs(program, user))
+    for (const InPlacePair& pair : in_place_.of(user))
       if (pair.operand_number == operand_number && pair.operand_node == operand_node &&
           pair.output == output)
         return true;
   switch (in.opcode) {
     case Opcode::kFusion:
       if (!same && !same_buffer_size(from, to)) return false;
-      return FusionWalk(program, user, operand_number, output).may_overwrite();
+      return FusionWalk(program_[computation.called(user.instruction)[0]], heroes_of(user),
+                        operand_number, output)
+          .may_overwrite();
     case Opcode::kAllReduce:
     case Opcode::kCollectiveBroadcast:
       return in.operand_count == 1 ||

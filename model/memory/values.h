@@ -34,7 +34,11 @@ class ValueTable {
 
   /// The value at an element of an instruction that control flow reaches.
   ValueId at(InstructionId id, ShapeNodeIndex node) const {
-    return value_at_[base_[id.computation][id.instruction.index] + node];
+    const auto& base = base_[id.computation];
+    check(id.instruction.index < base.size(), "a value is asked for where control flow never goes");
+    const std::size_t position = std::size_t{base[id.instruction.index]} + node;
+    check(position < value_at_.size(), "a value is asked for outside its shape");
+    return value_at_[position];
   }
   ValueId at(ComputationId id, Operand operand) const {
     return at({id, operand.instruction}, operand.node);

@@ -1,7 +1,9 @@
 #include "model/residuals/match_names.h"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
+#include <optional>
 
 namespace spillway {
 namespace {
@@ -26,8 +28,50 @@ void assign(Residual& residual, const NameList& list, std::size_t k, NameEvidenc
     residual.names.push_back(list.names[k].name);
 }
 
+/// "path:line" in two parts; line 0 where there is none.
+std::pair<std::string_view, std::int64_t> split_source(std::string_view source) {
+  const std::size_t colon = source.rfind(':');
+  if (colon == std::string_view::npos) return {source, 0};
+  std::int64_t line = 0;
+  std::from_chars(source.data() + colon + 1, source.data() + source.size(), line);
+  return {source.substr(0, colon), line};
+}
+
+/// How many lines behind what produces a residual a name is given; empty when in another file, in
+/// front of it, or too far behind. The one names a path in its package, the other one on a machine.
+std::optional<std::int64_t> lines_behind(const Residual& residual, const CheckpointName& name) {
+  constexpr std::int64_t kFew = 40;
+  const auto [producer, line] = split_source(residual.source);
+  const auto [file, name_line] = split_source(name.source);
+  const bool same_file =
+      !file.empty() && producer.ends_with(file) &&
+      (producer.size() == file.size() || producer[producer.size() - file.size() - 1] == '/');
+  const std::int64_t distance = name_line - line;
+  if (!same_file || line < 1 || distance < 0 || distance > kFew) return std::nullopt;
+  return distance;
+}
+
+/// Names of a group by the residual they belong to, as far as sources tell.
+std::vector<std::optional<std::size_t>> match_by_source(const NameList& list, const Group& group,
+                                                        const ResidualTable& table) {
+  std::vector<std::optional<std::size_t>> place(group.residuals.size());  // into group.names
+  std::size_t from = 0;
+  for (std::size_t r = 0; r < group.residuals.size(); ++r) {
+    std::optional<std::int64_t> nearest;
+    for (std::size_t n = from; n < group.names.size(); ++n) {
+      const auto distance =
+          lines_behind(table.residuals[group.residuals[r]], list.names[group.names[n]]);
+      if (!distance || (nearest && *distance >= *nearest)) continue;
+      nearest = distance;
+      place[r] = n;
+    }
+    if (place[r]) from = *place[r] + 1;  // order holds: later residuals carry later names
+  }
+  return place;
+}
+
 void match_group(const NameList& list, Group group, ResidualTable& table) {
-  // The layer's input goes first; what is left is paired in order.
+  // The layer's input goes first.
   const auto input = std::ranges::find_if(
       group.residuals, [&](ResidualId id) { return table.residuals[id].is_layer_input; });
   if (input != group.residuals.end() && group.names.size() > 1) {
@@ -35,11 +79,25 @@ void match_group(const NameList& list, Group group, ResidualTable& table) {
     group.residuals.erase(input);
     group.names.erase(group.names.begin());
   }
-  NameEvidence evidence = NameEvidence::kOrder;
-  if (group.names.size() == 1) evidence = NameEvidence::kShape;
-  if (group.names.size() > group.residuals.size()) evidence = NameEvidence::kGuess;
-  for (std::size_t k = 0; k < std::min(group.names.size(), group.residuals.size()); ++k)
-    assign(table.residuals[group.residuals[k]], list, group.names[k], evidence);
+  const bool equally_many = group.names.size() == group.residuals.size();
+  NameEvidence evidence = equally_many ? NameEvidence::kOrder : NameEvidence::kGuess;
+  if (equally_many && group.names.size() == 1) evidence = NameEvidence::kShape;
+  // What sources tell stands fixed; the others are paired in order in between.
+  std::vector<std::optional<std::size_t>> place(group.residuals.size());
+  if (!equally_many) place = match_by_source(list, group, table);
+  std::size_t next = 0;
+  for (std::size_t r = 0; r < group.residuals.size(); ++r) {
+    Residual& residual = table.residuals[group.residuals[r]];
+    if (place[r]) {
+      assign(residual, list, group.names[*place[r]], NameEvidence::kSource);
+      next = *place[r] + 1;
+      continue;
+    }
+    const auto fixed = std::find_if(place.begin() + static_cast<std::ptrdiff_t>(r), place.end(),
+                                    [](const auto& p) { return p.has_value(); });
+    const std::size_t end = fixed == place.end() ? group.names.size() : **fixed;
+    if (next < end) assign(residual, list, group.names[next++], evidence);
+  }
 }
 
 /// Names that fit the same residuals, and these, loop by loop.
@@ -50,9 +108,11 @@ std::vector<Group> make_groups(const NameList& list, std::int64_t devices,
   for (const ResidualId id : ids(table.residuals)) {
     const Residual& residual = table.residuals[id];
     std::vector<std::size_t> fitting;
-    for (const std::size_t k : first_names)
-      if (may_be_shard(list.names[k], residual.slice, residual.layers, devices))
-        fitting.push_back(k);
+    for (const auto fits : {may_be_shard, may_be_transposed_shard}) {
+      if (!fitting.empty()) break;
+      for (const std::size_t k : first_names)
+        if (fits(list.names[k], residual.slice, residual.layers, devices)) fitting.push_back(k);
+    }
     if (fitting.empty()) continue;
     Group& group = groups[{residual.forward_loop, fitting}];
     group.names = fitting;

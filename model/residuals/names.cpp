@@ -30,6 +30,23 @@ bool find_numpy_type(const std::string& name, ElementType& type) {
   return find_element_type(row == std::end(kShort) ? std::string_view(name) : row->second, type);
 }
 
+/// Orders of more dimensions than this are too many to try.
+constexpr std::size_t kMaxTransposedRank = 6;
+
+/// Whether each dimension is a whole share of the global one, and the shares divide the devices.
+bool is_share(const std::vector<std::int64_t>& global, const std::vector<std::int64_t>& local,
+              std::int64_t devices) {
+  if (local.size() != global.size()) return false;
+  std::int64_t left = devices;  // each share takes a factor, so nothing overflows
+  for (std::size_t i = 0; i < local.size(); ++i) {
+    if (local[i] == 0 || global[i] == 0 || global[i] % local[i] != 0) return false;
+    const std::int64_t shares = global[i] / local[i];
+    if (left % shares != 0) return false;
+    left /= shares;
+  }
+  return true;
+}
+
 /// One entry of "names"; a message about what is wrong with it, or nothing.
 std::string read_entry(const json& entry, CheckpointName& out) {
   if (!entry.is_object()) return "is not an object";
@@ -73,11 +90,15 @@ Result<NameList> read_names(const std::string& path) {
   if (!document.is_object() || !document.contains("names") || !document["names"].is_array())
     return names_error(path, "has no list 'names'",
                        "the names sidecar has schema spillway.names/1");
-  if (document.value("schema", "") != "spillway.names/1")
+  if (!document.contains("schema") || document["schema"] != "spillway.names/1")
     return names_error(path, "is not of schema spillway.names/1");
   NameList list;
-  if (document.contains("devices") && document["devices"].is_number_integer())
-    list.devices = document["devices"];
+  if (document.contains("devices")) {
+    const json& devices = document["devices"];
+    if (!devices.is_number_integer() || devices.get<std::int64_t>() < 1)
+      return names_error(path, "has damaged 'devices'", "a whole number from 1 on");
+    list.devices = devices;
+  }
   for (const json& entry : document["names"]) {
     CheckpointName name;
     if (const std::string wrong = read_entry(entry, name); !wrong.empty())
@@ -89,17 +110,24 @@ Result<NameList> read_names(const std::string& path) {
 
 bool may_be_shard(const CheckpointName& name, Shape slice, std::int64_t layers,
                   std::int64_t devices) {
-  if (name.type != slice.type() || name.layers % layers != 0) return false;
+  if (name.type != slice.type() || layers < 1 || name.layers % layers != 0) return false;
   std::vector<std::int64_t> dims(slice.dims().begin(), slice.dims().end());
   // A slice of a stack keeps a leading 1 for the layer.
   while (dims.size() > name.shape.size() && dims.front() == 1) dims.erase(dims.begin());
-  if (dims.size() != name.shape.size()) return false;
-  std::int64_t shares = 1;
-  for (std::size_t i = 0; i < dims.size(); ++i) {
-    if (dims[i] == 0 || name.shape[i] % dims[i] != 0) return false;
-    shares *= name.shape[i] / dims[i];
-  }
-  return shares <= devices && (shares == 0 || devices % shares == 0);
+  return is_share(name.shape, dims, devices);
+}
+
+bool may_be_transposed_shard(const CheckpointName& name, Shape slice, std::int64_t layers,
+                             std::int64_t devices) {
+  if (name.type != slice.type() || layers < 1 || name.layers % layers != 0) return false;
+  std::vector<std::int64_t> dims(slice.dims().begin(), slice.dims().end());
+  std::ranges::sort(dims);
+  while (dims.size() > name.shape.size() && dims.front() == 1) dims.erase(dims.begin());
+  if (dims.size() > kMaxTransposedRank) return false;
+  do {
+    if (is_share(name.shape, dims, devices)) return true;
+  } while (std::ranges::next_permutation(dims).found);
+  return false;
 }
 
 }  // namespace spillway

@@ -28,8 +28,12 @@ struct NameList {
 Result<NameList> read_names(const std::string& path);
 
 /// Whether a slice on one device can be a shard of a name: same type, each dimension a whole share,
-/// and no more shares than devices.
+/// and as many shares as divide the devices. `layers` is how many the stack of the slice holds; one
+/// stack may hold a part of them, where scans are nested.
 bool may_be_shard(const CheckpointName& name, Shape slice, std::int64_t layers,
                   std::int64_t devices);
+/// The same where XLA has put the dimensions into another order.
+bool may_be_transposed_shard(const CheckpointName& name, Shape slice, std::int64_t layers,
+                             std::int64_t devices);
 
 }  // namespace spillway

@@ -10,11 +10,9 @@
 namespace spillway {
 namespace {
 
-/// A slice of a stack touched inside some loop.
+/// A slice of a stack touched inside some loop, the innermost while around it.
 struct Touch {
-  InstructionId instruction;
-  std::uint32_t operand_number = 0;
-  InstructionId loop;  ///< the innermost while around it
+  StackAccess where;
   SliceAccess access;
 };
 
@@ -48,6 +46,7 @@ class ResidualFinder {
   ValueId behind_copy(ValueId value) const;
   ValueId before_pipelining(ValueId value) const;
   bool is_computed_with(ValueId value) const;
+  bool updates_slice(InstructionId id) const;
   std::pair<std::int32_t, std::int32_t> carry_order(const Residual& residual) const;
 
   std::optional<InstructionId> loop_around(ComputationId id) const;
@@ -107,7 +106,7 @@ void ResidualFinder::collect_touches() {
       if (access.kind == AccessKind::kWhole) continue;
       const BufferId buffer = buffer_of(memory_.values.at(id.computation, operands[k]));
       if (loop)
-        touches_[buffer].push_back({id, k, *loop, access});
+        touches_[buffer].push_back({{id, k, *loop}, access});
       else
         touched_outside_.insert(buffer);
     }
@@ -139,8 +138,8 @@ void ResidualFinder::add_residual(BufferId buffer, const std::vector<Touch>& tou
   std::vector<Touch> reads;
   const auto add_reads = [&](const std::vector<Touch>& of) {
     for (const Touch& touch : of)
-      if (touch.access.kind == AccessKind::kSliceRead && touch.loop != write->loop &&
-          position(touch.loop) > position(write->loop))
+      if (touch.access.kind == AccessKind::kSliceRead && touch.where.loop != write->where.loop &&
+          position(touch.where.loop) > position(write->where.loop))
         reads.push_back(touch);
   };
   add_reads(touches);
@@ -152,9 +151,9 @@ void ResidualFinder::add_residual(BufferId buffer, const std::vector<Touch>& tou
   residual.copied_between_loops = copied;
   residual.peeled = touched_outside_.contains(buffer);
   residual.stack = buffer;
-  residual.forward_loop = write->loop;
-  residual.backward_loop = reads.front().loop;
-  residual.write = write->instruction;
+  residual.forward_loop = write->where.loop;
+  residual.backward_loop = reads.front().where.loop;
+  residual.write = write->where;
   describe_stack(residual, write->access);
   if (residual.layers < 2) return;
   describe_producer(residual, *write);
@@ -182,16 +181,23 @@ ValueId ResidualFinder::behind_copy(ValueId value) const {
 
 /// Whether something other than a copy, or the copies of it, reads the value.
 bool ResidualFinder::is_computed_with(ValueId value) const {
-  return std::ranges::any_of(uses_[value], [this, value](LogicalTime at) {
-    const InstructionId user = memory_.schedule.order[static_cast<std::size_t>(at.value())];
-    const Computation& computation = program_[user.computation];
-    if (computation[user.instruction].opcode == Opcode::kCopy)
-      return is_computed_with(memory_.values.at(user, 0));
-    const auto operands = computation.operands(user.instruction);
-    for (std::uint32_t k = 0; k < operands.size(); ++k)
-      if (slice_access(program_, user, k).kind == AccessKind::kSliceUpdate) return false;
-    return true;
-  });
+  std::vector<ValueId> copies = {value};
+  for (std::size_t k = 0; k < copies.size(); ++k)
+    for (const LogicalTime at : uses_[copies[k]]) {
+      const InstructionId user = memory_.schedule.order[static_cast<std::size_t>(at.value())];
+      if (program_[user].opcode == Opcode::kCopy)
+        copies.push_back(memory_.values.at(user, 0));
+      else if (!updates_slice(user))
+        return true;
+    }
+  return false;
+}
+
+bool ResidualFinder::updates_slice(InstructionId id) const {
+  const std::uint32_t operands = program_[id].operand_count;
+  for (std::uint32_t k = 0; k < operands; ++k)
+    if (slice_access(program_, id, k).kind == AccessKind::kSliceUpdate) return true;
+  return false;
 }
 
 /// With pipelined copies the body writes what the iteration before produced and the loop carried
@@ -205,10 +211,10 @@ ValueId ResidualFinder::before_pipelining(ValueId value) const {
 }
 
 void ResidualFinder::describe_producer(Residual& residual, const Touch& write) {
-  residual.defined_at = residual.last_forward_use = body_position(write.instruction);
-  InstructionId producer = write.instruction;
+  residual.defined_at = residual.last_forward_use = body_position(write.where.instruction);
+  InstructionId producer = write.where.instruction;
   if (write.access.update) {
-    ValueId value = memory_.values.at(write.instruction.computation, *write.access.update);
+    ValueId value = memory_.values.at(write.where.instruction.computation, *write.access.update);
     const ValueId source = behind_copy(value);
     if (memory_.values[source].is_phi) {
       // Carried from layer to layer: the layer's input, unless it is carried only because its copy
@@ -230,13 +236,14 @@ void ResidualFinder::describe_producer(Residual& residual, const Touch& write) {
 void ResidualFinder::describe_reads(Residual& residual, const std::vector<Touch>& reads) {
   bool first = true;
   for (const Touch& read : reads) {
-    residual.reads.push_back(read.instruction);
-    LogicalTime from = position(read.instruction);
+    residual.reads.push_back(read.where);
+    const InstructionId reader = read.where.instruction;
+    LogicalTime from = position(reader);
     LogicalTime to = from;
     // Where the read only fetches the slice, its uses are those of the result.
-    const Shape result = program_[read.instruction].shape;
+    const Shape result = program_[reader].shape;
     if (result.is_array() && result.bytes() == residual.bytes_per_layer) {
-      const auto& uses = uses_[memory_.values.at(read.instruction, 0)];
+      const auto& uses = uses_[memory_.values.at(reader, 0)];
       if (!uses.empty()) from = uses.front(), to = uses.back();
     }
     residual.first_backward_use = first ? from : std::min(residual.first_backward_use, from);
@@ -269,6 +276,8 @@ std::string_view name_of(NameEvidence evidence) {
       return "shape";
     case NameEvidence::kCarry:
       return "layer input";
+    case NameEvidence::kSource:
+      return "source";
     case NameEvidence::kOrder:
       return "order";
     case NameEvidence::kGuess:

@@ -22,13 +22,22 @@ std::string_view name_of(Placement placement);
 
 /// How a name was found for a residual.
 enum class NameEvidence {
-  kNone,   ///< no names given, or none of this shape
-  kShape,  ///< the only name with this shape and layer count
-  kCarry,  ///< it is the layer's input, and so is the first name of that shape
-  kOrder,  ///< several of this shape, as many names as residuals: matched in order
-  kGuess,  ///< several names of this shape, fewer residuals: the first ones taken
+  kNone,    ///< no names given, or none of this shape
+  kShape,   ///< the only name with this shape and layer count
+  kCarry,   ///< it is the layer's input, and so is the first name of that shape
+  kSource,  ///< the name is given a few lines behind what produces it
+  kOrder,   ///< several of this shape, as many names as residuals: matched in order
+  kGuess,   ///< several of this shape, but not equally many: matched in order
 };
 std::string_view name_of(NameEvidence evidence);
+
+/// Something that touches a stack: operand number `operand` of `instruction`, which stands in the
+/// body of `loop` or in what a start there wraps.
+struct StackAccess {
+  InstructionId instruction;
+  std::uint32_t operand = 0;
+  InstructionId loop;
+};
 
 struct Residual {
   std::string id;  ///< "r0", "r1", … in the order the forward loop carries them
@@ -36,7 +45,7 @@ struct Residual {
   NameEvidence evidence = NameEvidence::kNone;
   std::string source;   ///< "llama2.py:164" of what produces it, where XLA tells it
   std::string op_name;  ///< JAX operation that produces it
-  Shape slice;          ///< what one layer writes, a leading 1 for the layer included
+  Shape slice;          ///< what one layer writes, a 1 for the layer included
   std::int64_t layers = 0;
   Bytes bytes_per_layer, total_bytes;
   Placement placement = Placement::kDevice;
@@ -54,8 +63,8 @@ struct Residual {
   // Where it lives in the program.
   BufferId stack;
   InstructionId forward_loop, backward_loop;
-  InstructionId write;  ///< the update, in the forward body or in what a start there wraps
-  std::vector<InstructionId> reads;  ///< likewise in the backward body
+  StackAccess write;               ///< in the forward loop
+  std::vector<StackAccess> reads;  ///< in the backward loop, and in later ones if there are any
 };
 
 struct ResidualTable {

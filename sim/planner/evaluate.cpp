@@ -9,10 +9,11 @@
 namespace spillway {
 namespace {
 
-std::vector<std::string> reasons_to_stay(const Program& program, const ResidualTable& table) {
+std::vector<std::string> reasons_to_stay(const Program& program, const MemoryAssignment& memory,
+                                         const ResidualTable& table) {
   std::vector<std::string> reasons;
   for (const Residual& residual : table.residuals)
-    reasons.push_back(why_not_movable(program, residual));
+    reasons.push_back(why_not_movable(program, memory, residual));
   return reasons;
 }
 
@@ -27,8 +28,8 @@ Evaluator::Evaluator(const Program& program, const Schedule& schedule,
       budget_(budget),
       memory_(assign_memory(program, schedule)),
       residuals_(find_residuals(program, memory_, names)),
-      handles_(
-          make_handles(residuals_, !names.names.empty(), reasons_to_stay(program, residuals_))),
+      handles_(make_handles(residuals_, !names.names.empty(),
+                            reasons_to_stay(program, memory_, residuals_))),
       costs_(costs(program, profile, topology)) {}
 
 Program Evaluator::rewrite(const Policy& policy) const {

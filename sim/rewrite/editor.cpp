@@ -123,6 +123,58 @@ std::vector<ComputationEditor::Handle> ComputationEditor::users(Handle handle) c
   return found;
 }
 
+bool ComputationEditor::is_read(Reference reference) const {
+  const auto reads = [&](const Reference& operand) {
+    return operand.handle == reference.handle && operand.node <= reference.node &&
+           reference.node < operand.node + shape_of(operand).node_count();
+  };
+  return reads(root_) || std::ranges::any_of(nodes_, [&](const Node& node) {
+           return !node.erased && std::ranges::any_of(node.operands, reads);
+         });
+}
+
+void ComputationEditor::renumber(Handle handle,
+                                 const std::vector<std::optional<ShapeNodeIndex>>& nodes) {
+  const auto apply = [&](Reference& reference) {
+    if (reference.handle != handle) return;
+    check(reference.node < nodes.size() && nodes[reference.node].has_value(),
+          "a rewrite drops a result that something reads");
+    reference.node = *nodes[reference.node];
+  };
+  for (Node& node : nodes_)
+    if (!node.erased)
+      for (Reference& operand : node.operands) apply(operand);
+  apply(root_);
+}
+
+void ComputationEditor::erase_unread(Handle handle) {
+  const auto has_no_effect = [](const Node& node) {
+    switch (node.instruction.opcode) {
+      case Opcode::kBitcast:
+      case Opcode::kBroadcast:
+      case Opcode::kConstant:
+      case Opcode::kCopy:
+      case Opcode::kFusion:
+      case Opcode::kIota:
+        return true;
+      case Opcode::kCustomCall:
+        return std::ranges::any_of(node.attributes, [](const Attribute& attribute) {
+          return attribute.name == "custom_call_target" && attribute.value == "\"AllocateBuffer\"";
+        });
+      default:
+        return false;
+    }
+  };
+  std::vector<Handle> candidates = {handle};
+  for (std::size_t k = 0; k < candidates.size(); ++k) {
+    Node& node = nodes_[candidates[k]];
+    const bool is_root = root_.handle == candidates[k];
+    if (node.erased || is_root || !has_no_effect(node) || !users(candidates[k]).empty()) continue;
+    node.erased = true;
+    for (const Reference& operand : node.operands) candidates.push_back(operand.handle);
+  }
+}
+
 void ComputationEditor::drop_dead() {
   std::vector<bool> needed(nodes_.size(), false);
   std::vector<Handle> stack = {root_.handle};
@@ -160,8 +212,12 @@ std::shared_ptr<const Computation> ComputationEditor::finish(
     in.first_attribute = static_cast<std::uint32_t>(parts.attributes.size());
     in.attribute_count = static_cast<std::uint32_t>(node.attributes.size());
     for (const Reference& operand : node.operands) {
-      check(!nodes_[operand.handle].erased && index[operand.handle] < parts.instructions.size(),
-            "a rewrite reads an instruction before it is defined");
+      const bool is_defined =
+          !nodes_[operand.handle].erased && index[operand.handle] < parts.instructions.size();
+      if (!is_defined)
+        check(false, "a rewrite lets " + std::string(in.name) + " read " +
+                         std::string(nodes_[operand.handle].instruction.name) +
+                         " before it is defined");
       parts.operands.push_back(to_operand(operand));
     }
     parts.called.insert(parts.called.end(), node.called.begin(), node.called.end());

@@ -74,11 +74,19 @@ class ComputationEditor {
   void redirect(Reference from, Reference to, std::optional<Handle> keep = std::nullopt);
   /// Instructions that read an instruction, in order.
   std::vector<Handle> users(Handle handle) const;
+  /// Whether anything, or the root, reads this very element or the whole around it.
+  bool is_read(Reference reference) const;
+  /// Everyone who reads element n of an instruction reads element `nodes[n]` of it instead: for one
+  /// whose result has changed. Elements that nobody reads may be without a new one.
+  void renumber(Handle handle, const std::vector<std::optional<ShapeNodeIndex>>& nodes);
 
   Reference root() const { return root_; }
   void set_root(Reference root) { root_ = root; }
   /// Drops instructions that the root does not need; parameters stay.
   void drop_dead();
+  /// Erases an instruction if nobody reads it, then those that only it read. Whatever may have an
+  /// effect of its own stays.
+  void erase_unread(Handle handle);
 
   /// The edited computation. `storage` is kept alive by it, as is what `original` kept.
   std::shared_ptr<const Computation> finish(std::string_view name,

@@ -26,6 +26,32 @@ struct Cut {
 FusionPart cut_fusion(const Computation& inner, Operand root, const std::vector<Cut>& cuts,
                       std::string_view name, const std::shared_ptr<RewriteStorage>& storage);
 
+/// `inner` without output number `output` of its tuple, and without what only that needed. The
+/// root is a tuple no longer when one output is left.
+FusionPart drop_output(const Computation& inner, std::uint32_t output, std::string_view name,
+                       const std::shared_ptr<RewriteStorage>& storage);
+
+/// `inner` with what its parameter number `parameter` stood for computed inside: by `slice`, whose
+/// own parameters come behind those that are left.
+std::shared_ptr<const Computation> compute_parameter(
+    const Computation& inner, std::uint32_t parameter, const Computation& slice,
+    std::string_view name, const std::shared_ptr<RewriteStorage>& storage);
+
+/// The parameter that a value inside a fusion is, behind renamings.
+std::optional<std::uint32_t> find_parameter(const Computation& fused, Operand value);
+
+/// A slice update that makes one of a fusion's outputs, behind renamings.
+struct FusedUpdate {
+  std::uint32_t output = 0;      ///< its number; 0 where the fusion has but one
+  InstructionIndex instruction;  ///< the update
+};
+/// The one that updates a parameter in place, if there is one.
+std::optional<FusedUpdate> find_update(const Computation& fused, std::uint32_t parameter);
+
+/// The slices of one parameter that a fusion reads, behind renamings; empty when it reads anything
+/// else of it, or slices of different places or sizes.
+std::vector<InstructionIndex> find_slices(const Computation& fused, std::uint32_t parameter);
+
 /// A copy of `inner` in which these parameters, and what is updated in place or renamed from them,
 /// lie in `space`.
 std::shared_ptr<const Computation> move_parameters(const Computation& inner,

@@ -3,12 +3,13 @@
 //
 // The rule, stated so that a plan can say it: an offload starts right after what it saves was made
 // and is done at the end of the loop body; a reload starts at the top of the body and is done right
-// before the first use. A residual that comes back to HBM keeps the form of its copies, within HBM.
+// before the first use. Back in HBM, fusions of loops and reductions slice the stack themselves,
+// and for the others a slice is made right before its use, as XLA does.
 #pragma once
 
+#include <string>
 #include <vector>
 
-#include "model/base/result.h"
 #include "model/memory/assignment.h"
 #include "model/residuals/residuals.h"
 
@@ -19,12 +20,14 @@ struct PlacementChange {
   Placement placement = Placement::kDevice;
 };
 
-/// Why a residual cannot be moved by this rewrite; empty when it can.
-std::string why_not_movable(const Program& program, const Residual& residual);
+/// Why a residual cannot be moved by this rewrite; empty when it can. `memory` is that of the
+/// program, as below.
+std::string why_not_movable(const Program& program, const MemoryAssignment& memory,
+                            const Residual& residual);
 
-/// The program with these residuals where they are wanted. Changes that ask for what is already so
-/// do nothing. Untouched computations are shared with `program`; `memory` and `residuals` are those
-/// of `program`.
+/// The program with these residuals where they are wanted. Changes that ask for what is already so,
+/// or for what cannot be, do nothing. Untouched computations are shared with `program`; `memory`
+/// and `residuals` are those of `program`.
 Program place_residuals(const Program& program, const MemoryAssignment& memory,
                         const ResidualTable& residuals,
                         const std::vector<PlacementChange>& changes);

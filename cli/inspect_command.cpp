@@ -18,15 +18,13 @@ struct InspectOptions {
 int run_inspect(const InspectOptions& options) {
   const Result<Program> program = read_program(options.program);
   if (!program.ok()) return report(program.error());
-  const Result<Schedule> schedule = text_schedule(*program);
-  if (!schedule.ok()) return report(schedule.error());
   NameList names;
   if (!options.names.empty()) {
     Result<NameList> read = read_names(options.names);
     if (!read.ok()) return report(read.error());
     names = std::move(read).value();
   }
-  const InspectReport result = make_inspect_report(*program, *schedule, names);
+  const InspectReport result = make_inspect_report(*program, names);
   return answer(options.json ? render_json(result) : render_text(result));
 }
 

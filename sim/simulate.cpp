@@ -223,10 +223,10 @@ std::vector<std::string> unknown_calls(const Program& program, const CostTable& 
 
 }  // namespace
 
-std::string_view name_of(StallReason reason) {
-  switch (reason) {
+std::string_view cause_of(const ExposedWait& wait) {
+  switch (wait.reason) {
     case StallReason::kLink:
-      return "link";
+      return wait.collective ? "fabric" : "link";
     case StallReason::kQueue:
       return "queue";
     case StallReason::kContention:

@@ -16,14 +16,13 @@ namespace spillway {
 
 /// Why the main stream waited for a copy or a collective.
 enum class StallReason {
-  kLink,        ///< no work to hide it: the link (or the fabric) would have to be faster
+  kLink,        ///< no work to hide it: the link, or the fabric, would have to be faster
   kQueue,       ///< it stood behind another copy in its stream
   kContention,  ///< something shared slowed it: HBM, the host's memory, both directions at once
   kIssuedLate,  ///< it could have started earlier
   kDoneEarly,   ///< what waits for it comes later than the wait
   kLatency,     ///< its start-up
 };
-std::string_view name_of(StallReason reason);
 
 /// Time the main stream lost at one place, all iterations together.
 struct ExposedWait {
@@ -36,6 +35,9 @@ struct ExposedWait {
   StallReason reason = StallReason::kLink;
   std::string explanation;  ///< one sentence: what stands in the way
 };
+
+/// "link", "queue", … in the output; "fabric" where a collective has nothing to hide it.
+std::string_view cause_of(const ExposedWait& wait);
 
 struct StreamUse {
   InstructionId start;

@@ -21,7 +21,7 @@ std::string exposed_text(const Program& program, const SimResult& run, std::size
     const ExposedWait& wait = run.exposed[k];
     table.add({std::string(program[wait.start].name), format_seconds(wait.exposed),
                format_seconds(wait.duration), std::string(kind_of(wait)),
-               std::string(name_of(wait.reason)), wait.explanation});
+               std::string(cause_of(wait)), wait.explanation});
   }
   std::string text = table.text(0);
   if (run.exposed.size() > rows) text += fmt::format("… {} more\n", run.exposed.size() - rows);

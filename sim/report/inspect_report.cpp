@@ -79,6 +79,13 @@ std::string residual_text(const ResidualTable& table) {
          rows.text();
 }
 
+std::string diagnostics_text(const std::vector<Diagnostic>& diagnostics) {
+  std::string text = "What to know\n";
+  for (const Diagnostic& d : diagnostics)
+    text += fmt::format("  {} [{}] {}\n", name_of(d.severity), d.code, d.message);
+  return text;
+}
+
 Json residual_json(const Residual& r) {
   return {{"id", r.id},
           {"names", r.names},
@@ -115,10 +122,24 @@ Json memory_json(const MemoryReport& memory) {
           {"host_alias_bytes", t.host_alias.value()}};
 }
 
+Json traffic_json(const HostTraffic& traffic) {
+  return {{"d2h_bytes_per_step", traffic.device_to_host.value()},
+          {"h2d_bytes_per_step", traffic.host_to_device.value()},
+          {"d2h_copies_per_step", traffic.offloads},
+          {"h2d_copies_per_step", traffic.reloads}};
+}
+
+Json live_json(const LiveBuffer& b) {
+  Json row = {{"name", b.name}, {"bytes", b.bytes.value()}, {"class", name_of(b.kind)}};
+  row["layer"] = b.layer ? Json(*b.layer) : Json(nullptr);
+  row["shape"] = b.shape;
+  row["op_name"] = b.op_name;
+  return row;
+}
+
 }  // namespace
 
-InspectReport make_inspect_report(const Program& program, const Schedule& schedule,
-                                  const NameList& names) {
+InspectReport make_inspect_report(const Program& program, const NameList& names) {
   InspectReport report;
   report.program_name = program.name;
   report.path = program.path;
@@ -126,30 +147,35 @@ InspectReport make_inspect_report(const Program& program, const Schedule& schedu
   report.computations = program.computations.size();
   report.devices = program.device_count();
   report.scheduled = program.is_scheduled;
-  const MemoryAssignment assignment = assign_memory(program, schedule);
-  report.memory = make_memory_report(program, assignment);
   report.flops = count_flops(program);
+  const Result<Schedule> schedule = text_schedule(program);
+  if (!schedule.ok()) {
+    report.diagnostics.push_back({"not-scheduled", Severity::kWarning,
+                                  schedule.error().text + ": " + schedule.error().advice + "."});
+    return report;
+  }
+  const MemoryAssignment assignment = assign_memory(program, *schedule);
+  report.memory = make_memory_report(program, assignment);
   report.residuals = find_residuals(program, assignment, names);
-  report.diagnostics = diagnose({program, report.memory, report.residuals});
+  report.diagnostics = diagnose({program, *report.memory, report.residuals});
   return report;
 }
 
 std::string render_text(const InspectReport& report) {
-  std::string text = fmt::format(
-      "{}  {} instructions in {} computations, {} device(s)\n{}\n\n", report.program_name,
+  std::vector<std::string> sections = {fmt::format(
+      "{}  {} instructions in {} computations, {} device(s)\n{}\n", report.program_name,
       format_count(static_cast<std::int64_t>(report.instructions)),
-      format_count(static_cast<std::int64_t>(report.computations)), report.devices, report.path);
-  text += memory_text(report.memory) + "\n";
-  text +=
-      fmt::format("Matrix products of a step  {}   all operations  {}\n\n",
-                  format_flops(report.flops.dot_per_step), format_flops(report.flops.all_per_step));
-  text += live_text(report.memory) + "\n";
-  text += residual_text(report.residuals);
-  if (report.diagnostics.empty()) return text;
-  text += "\nWhat to know\n";
-  for (const Diagnostic& d : report.diagnostics)
-    text += fmt::format("  {} [{}] {}\n", name_of(d.severity), d.code, d.message);
-  return text;
+      format_count(static_cast<std::int64_t>(report.computations)), report.devices, report.path)};
+  if (report.memory) sections.push_back(memory_text(*report.memory));
+  sections.push_back(fmt::format("Matrix products of a step  {}   all operations  {}\n",
+                                 format_flops(report.flops.dot_per_step),
+                                 format_flops(report.flops.all_per_step)));
+  if (report.memory) {
+    sections.push_back(live_text(*report.memory));
+    sections.push_back(residual_text(report.residuals));
+  }
+  if (!report.diagnostics.empty()) sections.push_back(diagnostics_text(report.diagnostics));
+  return join(sections, "\n");
 }
 
 std::string render_json(const InspectReport& report) {
@@ -158,11 +184,8 @@ std::string render_json(const InspectReport& report) {
   json["program"] = {{"name", report.program_name},         {"path", report.path},
                      {"instructions", report.instructions}, {"computations", report.computations},
                      {"devices", report.devices},           {"scheduled", report.scheduled}};
-  json["memory"] = memory_json(report.memory);
-  json["transfers"] = {{"d2h_bytes_per_step", report.memory.traffic.device_to_host.value()},
-                       {"h2d_bytes_per_step", report.memory.traffic.host_to_device.value()},
-                       {"d2h_copies_per_step", report.memory.traffic.offloads},
-                       {"h2d_copies_per_step", report.memory.traffic.reloads}};
+  json["memory"] = report.memory ? memory_json(*report.memory) : Json(nullptr);
+  json["transfers"] = report.memory ? traffic_json(report.memory->traffic) : Json(nullptr);
   json["dot_flops_per_step"] = report.flops.dot_per_step.value();
   json["flops_per_step"] = report.flops.all_per_step.value();
   json["xla_cost_analysis_flops"] = report.flops.xla_cost_analysis.value();
@@ -170,16 +193,13 @@ std::string render_json(const InspectReport& report) {
   for (const Residual& r : report.residuals.residuals)
     json["residuals"].push_back(residual_json(r));
   json["live_at_peak"] = Json::array();
-  for (const LiveBuffer& b : report.memory.live_at_peak) {
-    Json row = {{"name", b.name}, {"bytes", b.bytes.value()}, {"class", name_of(b.kind)}};
-    row["layer"] = b.layer ? Json(*b.layer) : Json(nullptr);
-    row["shape"] = b.shape;
-    row["op_name"] = b.op_name;
-    json["live_at_peak"].push_back(std::move(row));
-  }
   json["hbm_curve"] = Json::array();
-  for (const CurvePoint& point : report.memory.curve)
-    json["hbm_curve"].push_back({point.position.value(), point.bytes.value()});
+  if (report.memory) {
+    for (const LiveBuffer& b : report.memory->live_at_peak)
+      json["live_at_peak"].push_back(live_json(b));
+    for (const CurvePoint& point : report.memory->curve)
+      json["hbm_curve"].push_back({point.position.value(), point.bytes.value()});
+  }
   json["diagnostics"] = Json::array();
   for (const Diagnostic& d : report.diagnostics)
     json["diagnostics"].push_back(

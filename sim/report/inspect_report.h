@@ -1,6 +1,7 @@
 // What `inspect` answers, computed once and written down as text or JSON.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "model/cost/program_flops.h"
@@ -16,15 +17,15 @@ struct InspectReport {
   std::size_t instructions = 0, computations = 0;
   std::int64_t devices = 1;
   bool scheduled = false;
-  MemoryReport memory;
+  /// Absent for a module without a schedule: memory hangs on the order.
+  std::optional<MemoryReport> memory;
   ResidualTable residuals;
   ProgramFlops flops;
   std::vector<Diagnostic> diagnostics;
 };
 
-/// Reads what a scheduled program holds. `names` may be empty.
-InspectReport make_inspect_report(const Program& program, const Schedule& schedule,
-                                  const NameList& names);
+/// Reads what a program holds. `names` may be empty.
+InspectReport make_inspect_report(const Program& program, const NameList& names);
 
 /// For a person at a terminal.
 std::string render_text(const InspectReport& report);

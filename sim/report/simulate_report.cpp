@@ -70,7 +70,7 @@ std::string render_json(const Program& program, const HardwareProfile& profile,
   for (const ExposedWait& wait : r.exposed)
     json["exposed"].push_back({{"instruction", program[wait.start].name},
                                {"seconds", wait.exposed.value()},
-                               {"cause", name_of(wait.reason)},
+                               {"cause", cause_of(wait)},
                                {"kind", kind_of(wait)},
                                {"busy_seconds", wait.duration.value()},
                                {"explanation", wait.explanation}});

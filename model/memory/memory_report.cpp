@@ -83,8 +83,9 @@ LiveBuffer describe(const Program& program, const MemoryAssignment& memory, Cell
   buffer.name = std::string(in.name);
   if (in.shape.is_tuple()) buffer.name += path_to_string(in.shape, at.node);
   buffer.shape = to_string(memory.values[value].shape);
-  buffer.op_name = std::string(
-      metadata_field(program[at.instruction.computation], at.instruction.instruction, "op_name"));
+  buffer.op_name =
+      metadata_text(program[at.instruction.computation], at.instruction.instruction, "op_name");
+  buffer.buffer = memory.liveness.buffer_of[value];
   buffer.bytes = memory.cells[cell].size;
   buffer.kind = class_of(memory.allocations[memory.cells[cell].allocation]);
   buffer.layer = layer_of(buffer.op_name);

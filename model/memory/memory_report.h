@@ -29,6 +29,7 @@ struct LiveBuffer {
   std::string name;  ///< the instruction that defines it, with the tuple element: "while.37{2}"
   std::string shape;
   std::string op_name;  ///< the JAX operation, where XLA tells it
+  BufferId buffer;
   Bytes bytes;
   BufferClass kind = BufferClass::kTemporary;
   std::optional<std::int64_t> layer;  ///< of unrolled programs, from op_name

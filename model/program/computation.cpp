@@ -67,6 +67,17 @@ std::string_view metadata_field(const Computation& computation, InstructionIndex
   return {};
 }
 
+std::string metadata_text(const Computation& computation, InstructionIndex i,
+                          std::string_view key) {
+  std::string text;
+  bool escaped = false;
+  for (const char c : metadata_field(computation, i, key)) {
+    escaped = c == '\\' && !escaped;
+    if (!escaped) text += c;
+  }
+  return text;
+}
+
 bool has_attribute(const Computation& computation, InstructionIndex i, std::string_view name,
                    std::string_view value) {
   return computation.attribute(i, name) == value;

@@ -147,6 +147,9 @@ std::uint32_t parameter_number(const Instruction& parameter);
 std::string_view metadata_field(const Computation& computation, InstructionIndex i,
                                 std::string_view key);
 
+/// The same as a text of its own, with \' and \" undone: state['params'].
+std::string metadata_text(const Computation& computation, InstructionIndex i, std::string_view key);
+
 /// Whether the computation's instruction has an attribute equal to `value`: kind=kLoop.
 bool has_attribute(const Computation& computation, InstructionIndex i, std::string_view name,
                    std::string_view value);

@@ -79,6 +79,8 @@ TEST_CASE("attributes and metadata") {
   CHECK(has_attribute(entry, b, "kind", "kLoop"));
   CHECK_FALSE(has_attribute(entry, b, "kind", "kInput"));
   CHECK(metadata_field(entry, b, "op_name") == "jit(f)/op_name=2\\\" }/neg");
+  CHECK(metadata_text(entry, b, "op_name") == "jit(f)/op_name=2\" }/neg");
+  CHECK(metadata_text(entry, b, "name").empty());
   CHECK(metadata_field(entry, b, "op_type") == "neg");
   CHECK(metadata_field(entry, b, "source_file") == "a b.py");
   CHECK(metadata_field(entry, b, "source_line") == "42");

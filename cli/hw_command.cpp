@@ -206,7 +206,10 @@ bool has_error(const std::vector<Finding>& findings) {
       findings, [](const Finding& f) { return f.severity == Finding::Severity::kError; });
 }
 
-std::string dump(const Json& json) { return json.dump(2) + "\n"; }
+/// Paths need not be UTF-8.
+std::string dump(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
 }  // namespace
 

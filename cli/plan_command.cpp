@@ -1,6 +1,7 @@
 // spillway plan PROGRAM --hw P [--names F] [--hbm-limit B] [--mem-fraction f] [--host-limit B]
 //               [--explain NAME] [--json]
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <memory>
 #include <thread>
 
@@ -27,6 +28,9 @@ struct PlanCommandOptions {
 Result<BudgetWishes> read_wishes(const PlanCommandOptions& options) {
   BudgetWishes wishes;
   wishes.fraction = options.fraction;
+  // CLI11's range lets it pass.
+  if (options.fraction && std::isnan(*options.fraction))
+    return Error{ErrorKind::kUsage, "--mem-fraction must be a number", {}, "", "for example 0.9"};
   const auto read = [](const char* option, const std::string& text,
                        std::optional<Bytes>& out) -> std::optional<Error> {
     if (text.empty()) return std::nullopt;

@@ -20,10 +20,18 @@ constexpr Bytes kDefaultHostPool{std::int64_t{64} << 30};
 std::string host_compute(const DiagnosisInput& input) {
   std::size_t count = 0;
   std::string first;
-  for (const ComputationId id : ids(input.program.computations))
+  const auto all_callers = callers(input.program);
+  const auto runs = multiplicity(input.program).runs;
+  for (const ComputationId id : ids(input.program.computations)) {
+    // What stands inside a fusion is part of it, not a second instruction.
+    const bool fused = std::ranges::any_of(all_callers[id], [&](InstructionId caller) {
+      return input.program[caller].opcode == Opcode::kFusion;
+    });
+    if (fused || runs[id] == 0) continue;
     for (const InstructionIndex i : input.program[id].instructions())
       if (is_host_compute(input.program, {id, i}) && count++ == 0)
         first = std::string(input.program[id][i].name);
+  }
   if (count == 0) return "";
   return fmt::format(
       "{} instruction(s) compute on arrays in pinned host memory, first {}: the host runs them, "

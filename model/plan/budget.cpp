@@ -4,17 +4,33 @@
 #include <cmath>
 
 namespace spillway {
+namespace {
+
+/// What JAX's allocator takes of the HBM.
+Bytes pool_of(Bytes hbm, double fraction) {
+  return Bytes(static_cast<std::int64_t>(static_cast<double>(hbm.value()) * fraction));
+}
+
+/// The smallest number of hundredths whose pool holds `need`: in floating point the next one up
+/// from the quotient may be one too many, or its pool a byte too small.
+double smallest_fraction(Bytes need, Bytes hbm) {
+  const double up = std::ceil(ratio(need, hbm) * 100);
+  for (const double hundredths : {up - 1, up})
+    if (pool_of(hbm, hundredths / 100) >= need) return hundredths / 100;
+  return (up + 1) / 100;
+}
+
+}  // namespace
 
 Budget make_budget(const HardwareProfile& profile, const BudgetWishes& wishes) {
   Budget budget;
   budget.hbm = profile.device.hbm_capacity.value;
   budget.reserve = profile.device.reserve.value;
   budget.fraction = wishes.fraction.value_or(kDefaultMemoryFraction);
-  const auto hbm = static_cast<double>(budget.hbm.value());
-  budget.pool = Bytes(static_cast<std::int64_t>(hbm * budget.fraction));
+  budget.pool = pool_of(budget.hbm, budget.fraction);
   if (wishes.hbm_limit) {
     budget.pool = *wishes.hbm_limit;
-    budget.fraction = static_cast<double>(budget.pool.value()) / hbm;
+    budget.fraction = ratio(budget.pool, budget.hbm);
   }
   budget.host = wishes.host_limit.value_or(memory_per_gpu(profile.host));
   budget.host_origin =
@@ -32,10 +48,8 @@ Fit check_fit(const MemoryTotals& totals, const Budget& budget) {
   fit.over_hbm = over(totals.total_device, budget.pool);
   fit.over_host = over(host_bytes(totals), budget.host);
   fit.fits = fit.over_hbm == Bytes(0) && fit.over_host == Bytes(0);
-  fit.smallest_fraction = std::ceil(ratio(totals.total_device, budget.hbm) * 100) / 100;
-  fit.beside_reserve = fit.smallest_fraction * static_cast<double>(budget.hbm.value()) +
-                           static_cast<double>(budget.reserve.value()) <=
-                       static_cast<double>(budget.hbm.value());
+  fit.smallest_fraction = smallest_fraction(totals.total_device, budget.hbm);
+  fit.beside_reserve = pool_of(budget.hbm, fit.smallest_fraction) + budget.reserve <= budget.hbm;
   return fit;
 }
 

@@ -86,6 +86,8 @@ Result<NameList> read_names(const std::string& path) {
     const std::string_view before = std::string_view(**text).substr(0, at);
     error.where.line = static_cast<std::uint32_t>(std::ranges::count(before, '\n') + 1);
     return error;
+  } catch (const json::out_of_range&) {
+    return names_error(path, "holds a number that is out of range");
   }
   if (!document.is_object() || !document.contains("names") || !document["names"].is_array())
     return names_error(path, "has no list 'names'",

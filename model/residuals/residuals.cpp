@@ -43,6 +43,8 @@ class ResidualFinder {
   void describe_stack(Residual& residual, const SliceAccess& write);
   void describe_producer(Residual& residual, const Touch& write);
   void describe_reads(Residual& residual, const std::vector<Touch>& reads);
+  std::optional<ValueId> saved_value(const Touch& write) const;
+  bool only_slices(InstructionId id) const;
   ValueId behind_copy(ValueId value) const;
   ValueId before_pipelining(ValueId value) const;
   bool is_computed_with(ValueId value) const;
@@ -171,6 +173,50 @@ void ResidualFinder::describe_stack(Residual& residual, const SliceAccess& write
     residual.layers = residual.total_bytes.value() / residual.bytes_per_layer.value();
 }
 
+/// An inner value of a fusion, behind renamings.
+InstructionIndex behind_renamings(const Computation& fused, InstructionIndex at) {
+  while (fused[at].opcode == Opcode::kBitcast || fused[at].opcode == Opcode::kReshape)
+    at = fused.operands(at)[0].instruction;
+  return at;
+}
+
+/// The value whose slice is written: handed in, or another result of the fusion that makes it.
+/// Empty where the fusion keeps it to itself.
+std::optional<ValueId> ResidualFinder::saved_value(const Touch& write) const {
+  const InstructionId id = write.where.instruction;
+  if (write.access.update) return memory_.values.at(id.computation, *write.access.update);
+  const Computation& fused = program_[program_[id.computation].called(id.instruction)[0]];
+  if (fused.root_instruction().opcode != Opcode::kTuple) return std::nullopt;
+  std::vector<InstructionIndex> outputs;
+  for (const Operand& output : fused.operands(fused.root().instruction))
+    outputs.push_back(behind_renamings(fused, output.instruction));
+  for (const InstructionIndex update : outputs) {
+    if (fused[update].opcode != Opcode::kDynamicUpdateSlice) continue;
+    const auto operands = fused.operands(update);
+    if (behind_renamings(fused, operands[0].instruction) != fused.parameters()[write.where.operand])
+      continue;
+    const auto twin = std::ranges::find(outputs, behind_renamings(fused, operands[1].instruction));
+    if (twin == outputs.end()) return std::nullopt;
+    const auto k = static_cast<std::uint32_t>(twin - outputs.begin());
+    return memory_.values.at(id, program_[id].shape.element_node(k));
+  }
+  return std::nullopt;
+}
+
+/// Whether a reader of a stack only fetches the slice, and copies it if need be: others compute
+/// with it.
+bool ResidualFinder::only_slices(InstructionId id) const {
+  Opcode opcode = program_[id].opcode;
+  if (opcode == Opcode::kFusion) {
+    const Computation& fused = program_[program_[id.computation].called(id.instruction)[0]];
+    InstructionIndex root = behind_renamings(fused, fused.root().instruction);
+    while (fused[root].opcode == Opcode::kCopy)
+      root = behind_renamings(fused, fused.operands(root)[0].instruction);
+    opcode = fused[root].opcode;
+  }
+  return opcode == Opcode::kDynamicSlice || opcode == Opcode::kSlice;
+}
+
 /// The value that a copy copies, else the value itself.
 ValueId ResidualFinder::behind_copy(ValueId value) const {
   const InstructionId definer = memory_.values[value].defined_at.instruction;
@@ -213,8 +259,8 @@ ValueId ResidualFinder::before_pipelining(ValueId value) const {
 void ResidualFinder::describe_producer(Residual& residual, const Touch& write) {
   residual.defined_at = residual.last_forward_use = body_position(write.where.instruction);
   InstructionId producer = write.where.instruction;
-  if (write.access.update) {
-    ValueId value = memory_.values.at(write.where.instruction.computation, *write.access.update);
+  if (const auto saved = saved_value(write)) {
+    ValueId value = *saved;
     const ValueId source = behind_copy(value);
     if (memory_.values[source].is_phi) {
       // Carried from layer to layer: the layer's input, unless it is carried only because its copy
@@ -228,8 +274,7 @@ void ResidualFinder::describe_producer(Residual& residual, const Touch& write) {
     residual.last_forward_use = std::max(
         residual.defined_at, uses_[value].empty() ? residual.defined_at : uses_[value].back());
   }
-  residual.op_name =
-      std::string(metadata_field(program_[producer.computation], producer.instruction, "op_name"));
+  residual.op_name = metadata_text(program_[producer.computation], producer.instruction, "op_name");
   residual.source = source_line(program_, producer);
 }
 
@@ -241,8 +286,7 @@ void ResidualFinder::describe_reads(Residual& residual, const std::vector<Touch>
     LogicalTime from = position(reader);
     LogicalTime to = from;
     // Where the read only fetches the slice, its uses are those of the result.
-    const Shape result = program_[reader].shape;
-    if (result.is_array() && result.bytes() == residual.bytes_per_layer) {
+    if (only_slices(reader)) {
       const auto& uses = uses_[memory_.values.at(reader, 0)];
       if (!uses.empty()) from = uses.front(), to = uses.back();
     }

@@ -66,27 +66,49 @@ PolicyCase Evaluator::evaluate(const Policy& policy) const {
 }
 
 Seconds Evaluator::lower_bound() const {
-  // Instructions that read, write or start a movable stack may change; all others run in every
-  // policy.
   std::set<BufferId> stacks;
   for (const Residual& residual : residuals_.residuals) stacks.insert(residual.stack);
-  const Multiplicity times = multiplicity(program_);
-  Seconds sum(0);
-  for (const ComputationId id : ids(program_.computations)) {
-    if (!costs_.contains(id) || memory_.schedule.async_done[id]) continue;
-    for (const InstructionIndex i : program_[id].instructions()) {
-      const Instruction& in = program_[id][i];
-      const Cost& cost = costs_.cost({id, i});
-      if (is_async_start(in.opcode) || is_async_done(in.opcode) || !cost.uses_sms) continue;
-      bool touches = false;
-      for (ShapeNodeIndex node = 0; node < in.shape.node_count(); ++node)
-        touches |= stacks.contains(memory_.liveness.buffer_of[memory_.values.at({id, i}, node)]);
-      for (const Operand& operand : program_[id].operands(i))
-        touches |= stacks.contains(memory_.liveness.buffer_of[memory_.values.at(id, operand)]);
-      if (!touches) sum += cost.time * static_cast<double>(times.runs[id]);
+  const auto is_stack = [&](ValueId value) {
+    return stacks.contains(memory_.liveness.buffer_of[value]);
+  };
+  // Instructions that read, write or start a stack may change; all others run in every policy.
+  const auto stays = [&](InstructionId id) {
+    const Instruction& in = program_[id];
+    if (is_async_start(in.opcode) || is_async_done(in.opcode) || !costs_.cost(id).uses_sms)
+      return false;
+    for (ShapeNodeIndex node = 0; node < in.shape.node_count(); ++node)
+      if (is_stack(memory_.values.at(id, node))) return false;
+    return std::ranges::none_of(program_[id.computation].operands(id.instruction),
+                                [&](const Operand& operand) {
+                                  return is_stack(memory_.values.at(id.computation, operand));
+                                });
+  };
+  // Of one run of each computation on the main stream, in whole picoseconds as they are simulated.
+  IdVector<ComputationId, double> picoseconds(program_.computations.size(), 0);
+  for (const ComputationId id : computation_post_order(program_)) {
+    if (!costs_.contains(id)) continue;
+    const Computation& computation = program_[id];
+    for (const InstructionIndex i : computation.instructions()) {
+      const auto called = computation.called(i);
+      switch (computation[i].opcode) {
+        case Opcode::kWhile:
+          picoseconds[id] += picoseconds[called[1]] *
+                             static_cast<double>(known_trip_count(computation, i).value_or(1));
+          break;
+        case Opcode::kCall:
+          picoseconds[id] += picoseconds[called[0]];
+          break;
+        case Opcode::kConditional:  // whichever branch runs
+          picoseconds[id] += picoseconds[*std::ranges::min_element(
+              called, {}, [&](ComputationId branch) { return picoseconds[branch]; })];
+          break;
+        default:
+          if (stays({id, i}))
+            picoseconds[id] += static_cast<double>(to_sim_time(costs_.cost({id, i}).time).value());
+      }
     }
   }
-  return sum;
+  return Seconds(picoseconds[program_.entry] * 1e-12);
 }
 
 }  // namespace spillway

@@ -143,7 +143,7 @@ void Search::choose(PlanResult& result) const {
     if (sorted[k].fit.fits == result.fits) result.alternatives.push_back(sorted[k]);
   result.lower_bound =
       result.proven ? result.best.step : std::min(evaluator_.lower_bound(), result.best.step);
-  result.gap = 1 - ratio(result.lower_bound, result.best.step);
+  if (result.best.step > Seconds(0)) result.gap = 1 - ratio(result.lower_bound, result.best.step);
 
   std::ranges::sort(sorted, [](const PolicyCase& a, const PolicyCase& b) {
     return a.peak_device != b.peak_device ? a.peak_device < b.peak_device : a.step < b.step;

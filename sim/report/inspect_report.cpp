@@ -45,12 +45,33 @@ std::string memory_text(const MemoryReport& memory) {
   return table.text(0);
 }
 
-std::string live_text(const MemoryReport& memory) {
+/// The residual whose stack a buffer is; null when it is none.
+const Residual* find_residual(const ResidualTable& table, BufferId buffer) {
+  for (const Residual& residual : table.residuals)
+    if (residual.stack == buffer) return &residual;
+  return nullptr;
+}
+
+/// "mlpwi_0", or "r0" without a name.
+std::string label_of(const Residual& residual) {
+  return residual.names.empty() ? residual.id : join(residual.names, "=");
+}
+
+/// The first letters; none is cut in two.
+std::string first(const std::string& text, std::size_t bytes) {
+  if (text.size() <= bytes) return text;
+  while (bytes > 0 && (text[bytes] & 0xc0) == 0x80) --bytes;
+  return text.substr(0, bytes);
+}
+
+std::string live_text(const MemoryReport& memory, const ResidualTable& residuals) {
+  if (memory.live_at_peak.empty()) return "Nothing lies in HBM\n";
   TextTable table({">size", "class", "shape", "buffer", "JAX operation"});
   for (std::size_t i = 0; i < std::min(kLiveRows, memory.live_at_peak.size()); ++i) {
     const LiveBuffer& b = memory.live_at_peak[i];
-    table.add({format_bytes(b.bytes), std::string(name_of(b.kind)), b.shape.substr(0, 40), b.name,
-               b.op_name.substr(0, 60)});
+    const Residual* residual = find_residual(residuals, b.buffer);
+    table.add({format_bytes(b.bytes), std::string(name_of(b.kind)), b.shape.substr(0, 40),
+               residual ? b.name + " = " + label_of(*residual) : b.name, first(b.op_name, 60)});
   }
   std::string text = "Live at the peak, largest first\n" + table.text();
   if (memory.live_at_peak.size() > kLiveRows)
@@ -129,11 +150,13 @@ Json traffic_json(const HostTraffic& traffic) {
           {"h2d_copies_per_step", traffic.reloads}};
 }
 
-Json live_json(const LiveBuffer& b) {
+Json live_json(const LiveBuffer& b, const ResidualTable& residuals) {
   Json row = {{"name", b.name}, {"bytes", b.bytes.value()}, {"class", name_of(b.kind)}};
   row["layer"] = b.layer ? Json(*b.layer) : Json(nullptr);
   row["shape"] = b.shape;
   row["op_name"] = b.op_name;
+  const Residual* residual = find_residual(residuals, b.buffer);
+  row["residual"] = residual ? Json(residual->id) : Json(nullptr);
   return row;
 }
 
@@ -171,7 +194,7 @@ std::string render_text(const InspectReport& report) {
                                  format_flops(report.flops.dot_per_step),
                                  format_flops(report.flops.all_per_step)));
   if (report.memory) {
-    sections.push_back(live_text(*report.memory));
+    sections.push_back(live_text(*report.memory, report.residuals));
     sections.push_back(residual_text(report.residuals));
   }
   if (!report.diagnostics.empty()) sections.push_back(diagnostics_text(report.diagnostics));
@@ -196,7 +219,7 @@ std::string render_json(const InspectReport& report) {
   json["hbm_curve"] = Json::array();
   if (report.memory) {
     for (const LiveBuffer& b : report.memory->live_at_peak)
-      json["live_at_peak"].push_back(live_json(b));
+      json["live_at_peak"].push_back(live_json(b, report.residuals));
     for (const CurvePoint& point : report.memory->curve)
       json["hbm_curve"].push_back({point.position.value(), point.bytes.value()});
   }
@@ -204,7 +227,8 @@ std::string render_json(const InspectReport& report) {
   for (const Diagnostic& d : report.diagnostics)
     json["diagnostics"].push_back(
         {{"code", d.code}, {"severity", name_of(d.severity)}, {"message", d.message}});
-  return json.dump(1) + "\n";
+  // Names and paths come from the input, and need not be UTF-8.
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace spillway

@@ -24,7 +24,7 @@ struct InspectReport {
   std::vector<Diagnostic> diagnostics;
 };
 
-/// Reads what a program holds. `names` may be empty.
+/// Reads what a program holds, and refers to it. `names` may be empty.
 InspectReport make_inspect_report(const Program& program, const NameList& names);
 
 /// For a person at a terminal.

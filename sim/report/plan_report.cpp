@@ -131,6 +131,25 @@ std::string bound_text(const PlanResult& plan) {
                      plan.simulated, format_seconds(plan.lower_bound), plan.gap * 100);
 }
 
+std::string unnamed_lines(const PlanReport& report) {
+  std::string text;
+  for (const std::string& unnamed : report.unnamed)
+    text += "Fixed, since it has no name: " + unnamed + "\n";
+  return text;
+}
+
+/// Of a program without handles, its one policy.
+std::string only_case_text(const PlanReport& report) {
+  const PolicyCase& only = report.plan.best;
+  return fmt::format(
+             "Nothing to decide: the program holds no residual that a policy could move (layers "
+             "not scanned, or nothing saved).\nAs compiled: {} a step, {} of HBM, {} on the host: "
+             "{}\n",
+             format_seconds(only.step), format_bytes(only.peak_device), format_bytes(only.host),
+             fit_text(only)) +
+         unnamed_lines(report);
+}
+
 /// What to set, for a plan that can be carried out.
 std::string settings_text(const PlanReport& report) {
   const Advice& advice = report.advice;
@@ -171,16 +190,12 @@ std::string render_text(const PlanReport& report) {
                       format_bytes(report.budget.pool), report.budget.fraction,
                       format_bytes(report.budget.hbm), format_bytes(report.budget.host),
                       report.budget.host_origin);
-  if (plan.handles.empty())
-    return text +
-           "Nothing to decide: the program holds no residual that a policy could move (layers not "
-           "scanned, or nothing saved).\n";
+  if (plan.handles.empty()) return text + only_case_text(report);
   if (!plan.fits) text += "NOTHING FITS. The closest:\n";
   text += cases_text(report) + "\n" + bound_text(plan) + "\n\n" + why_lines(report) + "\n";
   if (plan.fits) text += settings_text(report);
   text += exposed_text(report.planned, report.best_run, 6);
-  for (const std::string& unnamed : report.unnamed)
-    text += "Fixed, since it has no name: " + unnamed + "\n";
+  text += unnamed_lines(report);
   if (!plan.best.fit.beside_reserve)
     text += fmt::format(
         "Warning: a pool of {:.2f} leaves less than the {} that context, communication and "
@@ -224,7 +239,7 @@ std::string render_json(const PlanReport& report) {
                     {"reserve_bytes", report.budget.reserve.value()},
                     {"host_bytes", report.budget.host.value()}};
   json["fits"] = plan.fits;
-  json["best"] = plan.handles.empty() ? Json(nullptr) : case_json(plan.handles, plan.best);
+  json["best"] = case_json(plan.handles, plan.best);
   json["lower_bound_seconds"] = plan.lower_bound.value();
   json["gap"] = plan.gap;
   json["proven"] = plan.proven;
@@ -251,7 +266,8 @@ std::string render_json(const PlanReport& report) {
   json["fixed"] = report.unnamed;
   json["objections"] = report.objections;
   json["assumptions"] = report.best_run.assumptions;
-  return json.dump(1) + "\n";
+  // Names and paths come from the input, and need not be UTF-8.
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace spillway

@@ -20,10 +20,10 @@ constexpr std::size_t kRows = 12;
 std::string render_text(const Program& program, const HardwareProfile& profile,
                         const SimResult& r) {
   std::string text = fmt::format("{} on {}\n{}\n\n", program.name, profile.id, program.path);
-  const double rate = r.flops.dot_per_step.value() / r.step.value() / 1e12;
-  TextTable table({"Step", ">" + format_seconds(r.step),
-                   fmt::format("{} of matrix products, {:.0f} TFLOP/s",
-                               format_flops(r.flops.dot_per_step), rate)});
+  std::string work = format_flops(r.flops.dot_per_step) + " of matrix products";
+  if (r.step > Seconds(0))
+    work += fmt::format(", {:.0f} TFLOP/s", r.flops.dot_per_step.value() / r.step.value() / 1e12);
+  TextTable table({"Step", ">" + format_seconds(r.step), work});
   table.add({"kernels", format_seconds(r.compute_busy), ""});
   table.add({"gaps between kernels", format_seconds(r.idle), ""});
   table.add({"exposed collectives", format_seconds(r.exposed_collective),
@@ -76,7 +76,8 @@ std::string render_json(const Program& program, const HardwareProfile& profile,
                                {"explanation", wait.explanation}});
   json["unknown"] = r.unknown;
   json["assumptions"] = r.assumptions;
-  return json.dump(1) + "\n";
+  // Names and paths come from the input, and need not be UTF-8.
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace spillway

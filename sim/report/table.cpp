@@ -3,6 +3,15 @@
 #include <algorithm>
 
 namespace spillway {
+namespace {
+
+/// Columns on the screen: bytes that continue a letter of UTF-8 take none.
+std::size_t width_of(const std::string& cell) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(cell, [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+}  // namespace
 
 std::string TextTable::text(std::size_t indent) const {
   std::vector<bool> right(head_.size());
@@ -14,12 +23,12 @@ std::string TextTable::text(std::size_t indent) const {
   lines.insert(lines.end(), rows_.begin(), rows_.end());
   std::vector<std::size_t> width(head_.size(), 0);
   for (const auto& line : lines)
-    for (std::size_t c = 0; c < line.size(); ++c) width[c] = std::max(width[c], line[c].size());
+    for (std::size_t c = 0; c < line.size(); ++c) width[c] = std::max(width[c], width_of(line[c]));
   std::string text;
   for (const auto& line : lines) {
     std::string row(indent, ' ');
     for (std::size_t c = 0; c < line.size(); ++c) {
-      const std::string pad(width[c] - line[c].size(), ' ');
+      const std::string pad(width[c] - width_of(line[c]), ' ');
       row += right[c] ? pad + line[c] : line[c] + pad;
       if (c + 1 < line.size()) row += "  ";
     }

@@ -108,13 +108,14 @@ bool slices_by_itself(const Node& node) {
          });
 }
 
-/// Another output of a fusion that is this very value.
+/// Another output of a fusion that is this value, behind renamings.
 std::optional<std::uint32_t> other_output(const Computation& fused, std::uint32_t output,
                                           Operand value) {
   if (fused.root_instruction().opcode != Opcode::kTuple) return std::nullopt;
   const auto outputs = fused.operands(fused.root().instruction);
   for (std::uint32_t k = 0; k < outputs.size(); ++k)
-    if (k != output && outputs[k] == value) return k;
+    if (k != output && behind_renamings(fused, outputs[k]) == behind_renamings(fused, value))
+      return k;
   return std::nullopt;
 }
 
@@ -157,13 +158,14 @@ Handle split_update(ProgramEditor& program, ComputationId body_id, Handle writer
     return done;
   }
   const ShapeNodeIndex stack_node = result.is_tuple() ? result.element_node(update->output) : 0;
+  // The slice comes from outside, or is another result already, or takes the place of the stack.
+  const auto twin = other_output(*fused, update->output, slice);
   std::vector<Cut> cuts;
-  if (!handed_in) cuts.push_back({{slice.instruction}, fused->shape_of(slice)});
+  if (!handed_in)
+    cuts.push_back({{slice.instruction}, twin ? result.element(*twin) : fused->shape_of(slice)});
   const FusionPart copy =
       cut_fusion(*fused, Operand{update->instruction, 0}, cuts, "fused." + name, program.storage());
   std::vector<Reference> operands = pick(body[writer].operands, copy.parameters);
-  // The slice comes from outside, or is another result already, or takes the place of the stack.
-  const auto twin = other_output(*fused, update->output, slice);
   const bool replaces_stack = !handed_in && !twin;
   if (replaces_stack) {
     const FusionPart rest = without_update(*fused, update->output, slice, name, program);

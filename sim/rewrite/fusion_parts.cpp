@@ -39,9 +39,9 @@ FusionPart cut_fusion(const Computation& inner, Operand root, const std::vector<
   for (const Cut& cut : cuts) {
     const std::string_view called = storage->text("handed_in." + std::to_string(handed_in.size()));
     const Handle parameter = editor.add(make_parameter(called, 0, cut.shape, *storage));
+    for (const InstructionIndex i : cut.instructions) become_bitcast(editor, i.index, parameter);
     editor.move_to_top(parameter);
     handed_in.push_back(parameter);
-    for (const InstructionIndex i : cut.instructions) become_bitcast(editor, i.index, parameter);
   }
   editor.drop_dead();
   // Parameters that nothing reads any more are dropped, the others numbered anew.
@@ -111,8 +111,13 @@ std::shared_ptr<const Computation> compute_parameter(
   return editor.finish(storage->text(std::string(name)), storage);
 }
 
-std::optional<std::uint32_t> find_parameter(const Computation& fused, Operand value) {
+Operand behind_renamings(const Computation& fused, Operand value) {
   while (renames(fused[value.instruction].opcode)) value = fused.operands(value.instruction)[0];
+  return value;
+}
+
+std::optional<std::uint32_t> find_parameter(const Computation& fused, Operand value) {
+  value = behind_renamings(fused, value);
   if (fused[value.instruction].opcode != Opcode::kParameter) return std::nullopt;
   return parameter_number(fused[value.instruction]);
 }

@@ -37,6 +37,9 @@ std::shared_ptr<const Computation> compute_parameter(
     const Computation& inner, std::uint32_t parameter, const Computation& slice,
     std::string_view name, const std::shared_ptr<RewriteStorage>& storage);
 
+/// What a value inside a fusion is a renaming of; itself where it is none.
+Operand behind_renamings(const Computation& fused, Operand value);
+
 /// The parameter that a value inside a fusion is, behind renamings.
 std::optional<std::uint32_t> find_parameter(const Computation& fused, Operand value);
 

@@ -68,13 +68,19 @@ class PlacementRewrite {
     for (const PlacementChange& change : moved) {
       const Residual& residual = residuals_.residuals[change.residual];
       replace_initial_value(residual, change.placement);
-      if (change.placement == Placement::kDevice) {
+      if (change.placement == Placement::kDevice)
         fold_reads(residual);
-      } else {
+      else
         place_offload(residual);
-        place_reloads(residual);
-      }
     }
+    // Each reload goes on top of those before it, and they take the link in turn: what is used first
+    // comes last here.
+    std::ranges::stable_sort(moved, std::ranges::greater(), [this](const PlacementChange& change) {
+      return residuals_.residuals[change.residual].first_backward_use;
+    });
+    for (const PlacementChange& change : moved)
+      if (change.placement == Placement::kPinnedHost)
+        place_reloads(residuals_.residuals[change.residual]);
     return out_.finish();
   }
 
@@ -86,7 +92,7 @@ class PlacementRewrite {
 
   void move_spaces();
   void move_fusion_parameters(InstructionId id);
-  std::optional<Reference*> initial_value(const Residual& residual);
+  std::optional<std::uint32_t> initial_element(const Residual& residual);
   void replace_initial_value(const Residual& residual, Placement placement);
   Node allocate(std::string_view name, Shape shape);
   Node zeros(std::string_view name, Shape shape);
@@ -138,8 +144,8 @@ void PlacementRewrite::move_fusion_parameters(InstructionId id) {
   }
 }
 
-/// The operand, of the tuple a forward loop begins with, that the stack begins as.
-std::optional<Reference*> PlacementRewrite::initial_value(const Residual& residual) {
+/// Which element, of the tuple a forward loop begins with, the stack is.
+std::optional<std::uint32_t> PlacementRewrite::initial_element(const Residual& residual) {
   const InstructionId loop = residual.forward_loop;
   ComputationEditor& outer = out_.edit(loop.computation);
   const Handle tuple = outer[loop.instruction.index].operands[0].handle;
@@ -148,28 +154,26 @@ std::optional<Reference*> PlacementRewrite::initial_value(const Residual& residu
   for (std::uint32_t k = 0; k < carried.tuple_size(); ++k) {
     const ValueId value = memory_.values.at(loop, carried.element_node(k));
     if (carried.element(k).is_array() && memory_.liveness.buffer_of[value] == residual.stack)
-      return &outer[tuple].operands[k];
+      return k;
   }
   return std::nullopt;
 }
 
 /// A stack in HBM begins as zeros that a kernel writes; one in host memory is only allocated.
 void PlacementRewrite::replace_initial_value(const Residual& residual, Placement placement) {
-  const auto place = initial_value(residual);
-  if (!place) return;
+  const auto element = initial_element(residual);
+  if (!element) return;
   const ComputationId outer_id = residual.forward_loop.computation;
   ComputationEditor& outer = out_.edit(outer_id);
-  const Reference old = **place;
+  const Handle tuple = outer[residual.forward_loop.instruction.index].operands[0].handle;
+  const Reference old = outer[tuple].operands[*element];
   const bool on_host = placement == Placement::kPinnedHost;
   const std::string_view name = out_.text((on_host ? "allocate." : "zeros.") + residual.id);
-  const Shape shape = outer.shape_of(old);
-  const std::size_t element = static_cast<std::size_t>(
-      *place -
-      outer[outer[residual.forward_loop.instruction.index].operands[0].handle].operands.data());
+  // The tuple says where the stack now lies; what makes the old value may have been edited since.
+  const Shape shape = outer[tuple].instruction.shape.element(*element);
   const Handle fresh = outer.add(on_host ? allocate(name, shape) : zeros(name, shape));
   outer.move_after(fresh, old.handle);
-  outer[outer[residual.forward_loop.instruction.index].operands[0].handle].operands[element] = {
-      fresh, 0};
+  outer[tuple].operands[*element] = {fresh, 0};
   // What made the old one goes, or makes one result less.
   const Shape whole = outer[old.handle].instruction.shape;
   const bool is_one_of_several =

@@ -1,6 +1,7 @@
 // What goes wrong on the command line: nothing on stdout, one message, the right exit code.
 #include <doctest/doctest.h>
 
+#include <string>
 #include <string_view>
 
 #include "tests/cli/run.h"
@@ -51,11 +52,71 @@ TEST_CASE("mistakes have one message and a code") {
   }
 }
 
+TEST_CASE("a topology is hosts x GPUs, as many as the program has devices") {
+  for (const std::string text :
+       {"3", "x", "8x", "x8", "0x8", "-1x-8", "2x4x", "2x4 ", "2*4", "99999999999999999999x1"}) {
+    for (const char* command : {"simulate", "plan"}) {
+      CAPTURE(text);
+      const Run run = run_spillway(std::string(command) +
+                                   " examples/jax/dumps/keep --hw gb200 '--topology=" + text + "'");
+      CHECK(run.exit_code == 2);
+      CHECK(run.out == "");
+      CHECK(run.err == "error: --topology '" + text +
+                           "' is not hosts x GPUs\n  for example --topology 32x4\n");
+    }
+  }
+  for (const std::string text : {"1x1", "2x3", "4294967296x4294967296"}) {
+    CAPTURE(text);
+    const Run run = run_spillway("simulate examples/jax/dumps/keep --hw gb200 --topology " + text);
+    CHECK(run.exit_code == 2);
+    CHECK(run.out == "");
+    CHECK(run.err.starts_with("error: " + text + " GPUs are not the 8 of the program\n"));
+  }
+  CHECK(run_spillway("simulate examples/jax/dumps/keep --hw gb200 --topology 2x4").exit_code == 0);
+}
+
+TEST_CASE("a budget that is no budget is refused") {
+  const std::string help = "\nRun with --help for more information.\n";
+  const auto out_of_range = [&](const std::string& text) {
+    return "--mem-fraction: Value " + text + " not in range 0.010000 to 1.000000" + help;
+  };
+  const std::string example = "\n  for example 60GiB\n";
+  struct Row {
+    const char* arguments;
+    std::string message;
+  };
+  const Row rows[] = {
+      {"--mem-fraction 0", out_of_range("0")},
+      {"--mem-fraction -0.5", out_of_range("-0.5")},
+      {"--mem-fraction 1.5", out_of_range("1.5")},
+      {"--mem-fraction inf", out_of_range("inf")},
+      {"--mem-fraction most", out_of_range("most")},
+      {"--mem-fraction nan", "error: --mem-fraction must be a number\n  for example 0.9\n"},
+      {"--mem-fraction 0.5 --hbm-limit 60GiB", "--hbm-limit excludes --mem-fraction" + help},
+      {"--hbm-limit -60GiB", "error: --hbm-limit '-60GiB' must be above zero" + example},
+      {"--hbm-limit 1e300GiB", "error: --hbm-limit '1e300GiB' is out of range" + example},
+      {"--host-limit 200", "error: --host-limit '200' needs a unit" + example},
+      {"--host-limit 0B", "error: --host-limit '0B' must be above zero" + example},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.arguments);
+    const Run run =
+        run_spillway(std::string("plan examples/jax/dumps/keep --hw gb200 ") + row.arguments);
+    CHECK(run.exit_code == 2);
+    CHECK(run.out == "");
+    CHECK(run.err == row.message);
+  }
+}
+
 TEST_CASE("an unknown machine is answered with those known") {
-  const Run run = run_spillway("simulate examples/jax/dumps/keep --hw gb2000");
-  CHECK(run.exit_code == 2);
-  CHECK(run.out == "");
-  CHECK(run.err.find("gb200") != std::string::npos);
+  for (const std::string command : {"simulate", "plan"}) {
+    CAPTURE(command);
+    const Run run = run_spillway(command + " examples/jax/dumps/keep --hw gb2000");
+    CHECK(run.exit_code == 2);
+    CHECK(run.out == "");
+    CHECK(run.err.starts_with(
+        "error: no hardware profile is called 'gb2000'\n  did you mean 'gb200'? known are "));
+  }
 }
 
 TEST_CASE("help and version are answers") {
@@ -68,13 +129,31 @@ TEST_CASE("help and version are answers") {
   }
 }
 
-TEST_CASE("a plan for which nothing fits answers no") {
-  const Run run = run_spillway(
-      "plan examples/jax/dumps/keep --names examples/jax/dumps/keep/names.json --hw gb200 "
-      "--hbm-limit 10GiB");
-  CHECK(run.exit_code == 1);
-  CHECK(run.out.find("NOTHING FITS") != std::string::npos);
-  CHECK(run.err == "");
+TEST_CASE("a plan for which nothing fits answers no, in every form") {
+  const std::string plan =
+      "plan examples/jax/dumps/keep --names examples/jax/dumps/keep/names.json --hw gb200 ";
+  for (const std::string form : {"", " --json", " --explain mlpwi_0"}) {
+    CAPTURE(form);
+    const Run run = run_spillway(plan + "--hbm-limit 10GiB" + form);
+    CHECK(run.exit_code == 1);
+    CHECK(run.out != "");
+    CHECK(run.err == "");
+  }
+  struct Row {
+    const char* budget;
+    bool fits;
+  };
+  const Row rows[] = {{"--mem-fraction 0.15", false},
+                      {"--mem-fraction 0.16", true},
+                      {"--hbm-limit 29GiB --host-limit 152GiB", true},
+                      {"--hbm-limit 28GiB --host-limit 152GiB", false},
+                      {"--hbm-limit 29GiB --host-limit 151GiB", false}};
+  for (const Row& row : rows) {
+    CAPTURE(row.budget);
+    const Run run = run_spillway(plan + row.budget);
+    CHECK(run.exit_code == (row.fits ? 0 : 1));
+    CHECK((run.out.find("NOTHING FITS") == std::string::npos) == row.fits);
+  }
 }
 
 }  // namespace

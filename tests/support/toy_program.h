@@ -1,10 +1,12 @@
-// Small programs for tests: HLO text in, everything a stage needs out.
+// Programs written down in a few lines, and what stages say about them in words that a table can
+// hold.
 #pragma once
 
 #include <doctest/doctest.h>
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "model/hlo/text_reader.h"
 #include "model/memory/assignment.h"
@@ -19,18 +21,36 @@ inline Program read_module(const std::string& text) {
   return std::move(program).value();
 }
 
-/// The same for a scheduled module of one entry computation, given its instructions.
-inline Program read_entry(const std::string& instructions) {
-  return read_module("HloModule toy, is_scheduled=true\n\nENTRY %main {\n" + instructions + "}\n");
+/// A scheduled module of these computations; `header` stands behind its name, for example
+/// ", input_output_alias={ {}: (0, {}, may-alias) }".
+inline Program toy_program(const std::string& computations, const std::string& header = "") {
+  return read_module("HloModule toy, is_scheduled=true" + header + "\n\n" + computations);
 }
 
-/// The instruction of that name; the test fails when there is none.
+/// A scheduled module of one entry computation, given its instructions; the last one is its root.
+inline Program read_entry(const std::string& instructions) {
+  return toy_program("ENTRY %main {\n" + instructions + "}\n");
+}
+
+/// The instruction of that name, anywhere in the program; the test fails when there is none.
 inline InstructionId find_instruction(const Program& program, std::string_view name) {
   for (const ComputationId id : ids(program.computations))
     for (const InstructionIndex i : program[id].instructions())
       if (program[id][i].name == name) return {id, i};
   FAIL("no instruction " << name);
   return {};
+}
+
+/// The order of the text, which is that of execution.
+inline Schedule toy_schedule(const Program& program) { return text_schedule(program).value(); }
+
+/// "loop{1} phi": where a value is defined.
+inline std::string describe_value(const Program& program, const ValueTable& values, ValueId id) {
+  const Position& at = values[id].defined_at;
+  const Instruction& in = program[at.instruction];
+  std::string text(in.name);
+  if (in.shape.is_tuple()) text += path_to_string(in.shape, at.node);
+  return text + (values[id].is_phi ? " phi" : "");
 }
 
 }  // namespace spillway::testing

@@ -5,12 +5,12 @@
 #include "model/memory/memory_report.h"
 #include "tests/model/memory/no_overlap.h"
 #include "tests/model/memory/random_step.h"
-#include "tests/model/memory/toy_program.h"
+#include "tests/support/toy_program.h"
 
 namespace spillway {
 namespace {
 
-using testing::named;
+using testing::find_instruction;
 using testing::toy_program;
 using testing::toy_schedule;
 
@@ -42,7 +42,7 @@ struct Assigned {
   }
   /// "parameter 0 donated out 256 @0": where a value lies.
   std::string place(const char* name, ShapeNodeIndex node = 0) const {
-    const auto cell = memory.cell_of[memory.values.at(named(program, name), node)];
+    const auto cell = memory.cell_of[memory.values.at(find_instruction(program, name), node)];
     if (!cell) return "nowhere";
     return describe(memory.allocations[memory.cells[*cell].allocation]) + " @" +
            std::to_string(memory.cells[*cell].offset.value());
@@ -260,7 +260,7 @@ ENTRY %main (a: f32[64]) -> f32[64] {
 }
 )");
   const auto cell = [&](const char* name) {
-    return *a.memory.cell_of[a.memory.values.at(named(a.program, name), 0)];
+    return *a.memory.cell_of[a.memory.values.at(find_instruction(a.program, name), 0)];
   };
   a.memory.cells[cell("y")] = a.memory.cells[cell("x")];
   CHECK(testing::find_overlap(a.program, a.memory) == "x and y");

@@ -2,12 +2,12 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/model/memory/toy_program.h"
+#include "tests/support/toy_program.h"
 
 namespace spillway {
 namespace {
 
-using testing::named;
+using testing::find_instruction;
 using testing::toy_program;
 using testing::toy_schedule;
 
@@ -113,9 +113,9 @@ ENTRY %main (a: s32[]) -> s32[] {
 TEST_CASE("positions, spans and callers point into the order") {
   const Program program = toy_program(kLoop);
   const FlatSchedule flat = flatten(program, toy_schedule(program));
-  const InstructionId loop = named(program, "loop");
-  const ComputationId condition = named(program, "q").computation;
-  const ComputationId body = named(program, "p").computation;
+  const InstructionId loop = find_instruction(program, "loop");
+  const ComputationId condition = find_instruction(program, "q").computation;
+  const ComputationId body = find_instruction(program, "p").computation;
   CHECK(flat.end() == LogicalTime(8));
   for (std::size_t k = 0; k < flat.order.size(); ++k)
     CHECK(flat.position[flat.order[k].computation][flat.order[k].instruction.index] ==
@@ -168,16 +168,18 @@ ENTRY %main (a: s32[]) -> s32[] {
 }
 )");
   const FlatSchedule flat = flatten(program, toy_schedule(program));
-  const LogicalTime done = flat.position[program.entry][named(program, "done").instruction.index];
+  const LogicalTime done =
+      flat.position[program.entry][find_instruction(program, "done").instruction.index];
   CHECK(done == LogicalTime(7));
-  CHECK(flat.async_done[named(program, "p").computation] == done);
-  CHECK(flat.async_done[named(program, "r").computation] == done);
-  CHECK(!flat.async_done[named(program, "q").computation]);  // its done is somewhere else
+  CHECK(flat.async_done[find_instruction(program, "p").computation] == done);
+  CHECK(flat.async_done[find_instruction(program, "r").computation] == done);
+  CHECK(
+      !flat.async_done[find_instruction(program, "q").computation]);  // its done is somewhere else
   CHECK(!flat.async_done[program.entry]);
   const Computation& entry = program.entry_computation();
-  CHECK(find_done(entry, named(program, "start").instruction) ==
-        named(program, "done").instruction);
-  CHECK(!find_done(entry, named(program, "start2").instruction));
+  CHECK(find_done(entry, find_instruction(program, "start").instruction) ==
+        find_instruction(program, "done").instruction);
+  CHECK(!find_done(entry, find_instruction(program, "start2").instruction));
 }
 
 TEST_CASE("a module that is not scheduled is refused") {
@@ -186,7 +188,7 @@ TEST_CASE("a module that is not scheduled is refused") {
   const Result<Schedule> schedule = text_schedule(program);
   REQUIRE(!schedule.ok());
   CHECK(to_text(schedule.error()) ==
-        "toy.txt: error: the module is not scheduled (no is_scheduled=true)\n"
+        "toy.hlo: error: the module is not scheduled (no is_scheduled=true)\n"
         "  memory and time depend on the order XLA chose: give the …after_optimizations.txt of the "
         "dump, not an earlier stage");
 }

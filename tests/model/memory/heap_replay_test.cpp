@@ -2,12 +2,12 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/model/memory/toy_program.h"
+#include "tests/support/toy_program.h"
 
 namespace spillway {
 namespace {
 
-using testing::named;
+using testing::find_instruction;
 using testing::toy_program;
 using testing::toy_schedule;
 
@@ -27,7 +27,7 @@ struct Replayed {
   }
 
   std::uint32_t item(const char* name) const {
-    const auto found = plan.item_of[values.at(named(program, name), 0)];
+    const auto found = plan.item_of[values.at(find_instruction(program, name), 0)];
     REQUIRE(found);
     return *found;
   }

@@ -2,18 +2,18 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/model/memory/toy_program.h"
+#include "tests/support/toy_program.h"
 
 namespace spillway {
 namespace {
 
-using testing::named;
+using testing::find_instruction;
 using testing::toy_program;
 
 /// "operand 1{0} -> {2}": what `x` of a program keeps in place.
 std::string pairs_of(const std::string& text) {
   const Program program = toy_program(text);
-  const InstructionId id = named(program, "x");
+  const InstructionId id = find_instruction(program, "x");
   const Computation& computation = program[id.computation];
   std::string result;
   for (const InPlacePair& pair : InPlacePairs(program).of(id)) {

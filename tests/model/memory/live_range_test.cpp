@@ -2,13 +2,13 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/model/memory/toy_program.h"
+#include "tests/support/toy_program.h"
 
 namespace spillway {
 namespace {
 
 using testing::describe_value;
-using testing::named;
+using testing::find_instruction;
 using testing::toy_program;
 using testing::toy_schedule;
 
@@ -37,7 +37,7 @@ void check_lives(const Analysed& a, const std::vector<Lives>& expected) {
   for (const Lives& row : expected) {
     CAPTURE(row.name);
     CAPTURE(row.node);
-    const InstructionId id = named(a.program, row.name);
+    const InstructionId id = find_instruction(a.program, row.name);
     const ValueId value = a.values.at(id, row.node);
     REQUIRE(a.values[value].defined_at.instruction == id);
     CHECK(a.liveness.ranges[value].start == LogicalTime(row.start));
@@ -47,7 +47,7 @@ void check_lives(const Analysed& a, const std::vector<Lives>& expected) {
 
 /// The values of the buffer that a value belongs to.
 std::string buffer_of(const Analysed& a, const char* name, ShapeNodeIndex node = 0) {
-  const ValueId value = a.values.at(named(a.program, name), node);
+  const ValueId value = a.values.at(find_instruction(a.program, name), node);
   std::string text;
   for (const ValueId member : a.liveness.buffers[a.liveness.buffer_of[value]].values)
     text += (text.empty() ? "" : ", ") + describe_value(a.program, a.values, member);
@@ -90,9 +90,10 @@ ENTRY %main (a: f32[4], b: f32[4]) -> (f32[4], f32[4]) {
   check_lives(a, {{"a", 0, 0, 2}, {"b", 0, 0, 5}, {"y", 0, 3, 5}, {"x", 0, 2, 5}});
   CHECK(buffer_of(a, "y") == "a, y");
   CHECK(a.liveness.donated.size() == 1);
-  CHECK(a.liveness.donated.contains(a.values.at(named(a.program, "a"), 0)));
+  CHECK(a.liveness.donated.contains(a.values.at(find_instruction(a.program, "a"), 0)));
   const auto live_out = [&](const char* name) {
-    return a.liveness.buffers[a.liveness.buffer_of[a.values.at(named(a.program, name), 0)]]
+    return a.liveness
+        .buffers[a.liveness.buffer_of[a.values.at(find_instruction(a.program, name), 0)]]
         .live_out;
   };
   CHECK(live_out("a"));

@@ -2,17 +2,18 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/model/memory/toy_program.h"
+#include "tests/support/toy_program.h"
 
 namespace spillway {
 namespace {
 
-using testing::named;
+using testing::find_instruction;
 using testing::toy_program;
 
 bool shares(const Program& program, std::uint32_t operand, ShapeNodeIndex output) {
   const InPlacePairs in_place(program);
-  return OperandSharing(program, in_place).may_share(named(program, "x"), operand, 0, output);
+  return OperandSharing(program, in_place)
+      .may_share(find_instruction(program, "x"), operand, 0, output);
 }
 
 constexpr const char* kSum = R"(

@@ -2,13 +2,13 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/model/memory/toy_program.h"
+#include "tests/support/toy_program.h"
 
 namespace spillway {
 namespace {
 
 using testing::describe_value;
-using testing::named;
+using testing::find_instruction;
 using testing::toy_program;
 using testing::toy_schedule;
 
@@ -24,8 +24,8 @@ void check_values(const std::string& text, const std::vector<Seen>& expected) {
   for (const Seen& row : expected) {
     CAPTURE(row.name);
     CAPTURE(row.node);
-    CHECK(describe_value(program, values, values.at(named(program, row.name), row.node)) ==
-          row.value);
+    CHECK(describe_value(program, values,
+                         values.at(find_instruction(program, row.name), row.node)) == row.value);
   }
 }
 

@@ -1,0 +1,58 @@
+// What a planner needs, from the dumps in examples/jax/dumps or from a toy.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <string>
+
+#include "model/hardware/read_profile.h"
+#include "model/hlo/read_program.h"
+#include "sim/planner/evaluate.h"
+#include "tests/golden.h"
+#include "tests/model/hardware/toy_profile.h"
+#include "tests/support/toy_program.h"
+
+namespace spillway::testing {
+
+template <typename T>
+T value_or_fail(Result<T> result) {
+  REQUIRE_MESSAGE(result.ok(), (result.ok() ? "" : to_text(result.error())));
+  return std::move(result).value();
+}
+
+/// A program on a machine.
+struct Example {
+  Program program;
+  Schedule schedule;
+  NameList names;
+  HardwareProfile profile;
+  Topology topology;
+
+  Evaluator evaluator(const BudgetWishes& wishes = {}) const {
+    return Evaluator(program, schedule, profile, topology, names, make_budget(profile, wishes));
+  }
+};
+
+inline Example make_example(Program program, NameList names, HardwareProfile profile) {
+  Schedule schedule = value_or_fail(text_schedule(program));
+  Topology topology = make_topology(program.device_count(), profile);
+  return {std::move(program), std::move(schedule), std::move(names), std::move(profile),
+          std::move(topology)};
+}
+
+/// One of examples/jax/dumps with its names, on a machine of hw_profiles/.
+inline Example read_example(const std::string& dump, const std::string& machine = "gb200") {
+  const std::string folder = source_path("examples/jax/dumps/" + dump);
+  return make_example(value_or_fail(read_program(folder)),
+                      value_or_fail(read_names(folder + "/names.json")),
+                      value_or_fail(read_profile(source_path("hw_profiles/" + machine + ".yaml"))));
+}
+
+/// HLO computations on the toy machine.
+inline Example toy_example(const std::string& computations, NameList names = {}) {
+  return make_example(toy_program(computations), std::move(names),
+                      value_or_fail(parse_profile(std::string(kToyProfile), "toy.yaml")));
+}
+
+}  // namespace spillway::testing

@@ -1,0 +1,249 @@
+#include "sim/report/plan_report.h"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "model/base/format.h"
+#include "tests/model/residuals/toy_scan.h"
+#include "tests/sim/planner/example.h"
+#include "tests/sim/report/rendered.h"
+
+namespace spillway {
+namespace {
+
+using testing::check_fields;
+using testing::check_tables;
+using testing::check_text;
+using testing::Example;
+using testing::Is;
+using testing::Json;
+using testing::line_with;
+using testing::read_example;
+using testing::toy_example;
+
+PlanReport plan(const Example& e, const BudgetWishes& wishes = {}) {
+  return make_plan_report(e.program, e.schedule, e.profile, e.topology, e.names, wishes, {});
+}
+
+BudgetWishes hbm_limit(Bytes limit) {
+  return {.hbm_limit = limit, .fraction = {}, .host_limit = {}};
+}
+
+const std::vector<std::string> kHeads = {"Why",     "XLA flags", "Environment",
+                                         "MaxText", "JAX",       "Exposed"};
+
+void check_case(const Json& json, std::size_t names) {
+  check_fields(json, {{"policy", Is::kObject},
+                      {"batch", Is::kNull},
+                      {"seq", Is::kNull},
+                      {"flags", Is::kObject},
+                      {"step_seconds", Is::kNumber},
+                      {"peak_device_bytes", Is::kInteger},
+                      {"host_bytes", Is::kInteger},
+                      {"fits", Is::kFlag},
+                      {"smallest_fraction", Is::kNumber},
+                      {"dot_flops_per_step", Is::kNumber},
+                      {"d2h_bytes_per_step", Is::kInteger},
+                      {"h2d_bytes_per_step", Is::kInteger},
+                      {"exposed_copy_seconds", Is::kNumber}});
+  CHECK(json["policy"].size() == names);
+  const std::set<std::string> choices = {"keep", "offload", "recompute"};
+  for (const Json& choice : json["policy"]) CHECK(choices.contains(choice.get<std::string>()));
+  CHECK(json["exposed_copy_seconds"] <= json["step_seconds"]);
+}
+
+TEST_CASE("the JSON of plan keeps its contract") {
+  struct Row {
+    const char* name;
+    const char* dump;
+    const char* machine;
+    BudgetWishes wishes;
+    bool fits;
+    std::size_t names;
+  };
+  const Row rows[] = {
+      {"JAX's pool", "keep", "gb200", {}, true, 6},
+      {"most of the HBM",
+       "offload_qkv",
+       "gb200",
+       {.hbm_limit = {}, .fraction = 0.95, .host_limit = {}},
+       true,
+       4},
+      {"another machine", "offload_all", "h100", {}, true, 6},
+      {"nothing fits", "keep", "gb200", hbm_limit(Bytes(1)), false, 6},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.name);
+    const Example example = read_example(row.dump, row.machine);
+    const PlanReport report = plan(example, row.wishes);
+    const Json json = Json::parse(render_json(report));
+    testing::check_units(json);
+    CHECK(json["schema"] == "spillway.plan/1");
+    check_fields(json, {{"best", Is::kObject},
+                        {"fits", Is::kFlag},
+                        {"lower_bound_seconds", Is::kNumber},
+                        {"gap", Is::kNumber},
+                        {"alternatives", Is::kList},
+                        {"flags", Is::kObject},
+                        {"environment", Is::kObject},
+                        {"maxtext", Is::kObject},
+                        {"reasons", Is::kList}});
+    CHECK(json["fits"] == row.fits);
+    CHECK(json["best"]["fits"] == row.fits);
+    CHECK(json["gap"] < 1);
+    CHECK(json["lower_bound_seconds"] <= json["best"]["step_seconds"]);
+    check_case(json["best"], row.names);
+    for (const char* list : {"alternatives", "baselines", "pareto"}) {
+      CHECK_FALSE(json[list].empty());
+      for (const Json& c : json[list]) check_case(c, row.names);
+    }
+    for (const char* settings : {"flags", "environment", "maxtext"})
+      for (const Json& value : json[settings]) CHECK(value.is_string());
+    CHECK(json["maxtext"].size() == 7);  // remat_policy and all names of the sidecar
+    REQUIRE(json["reasons"].size() == row.names);
+    for (const Json& reason : json["reasons"]) {
+      check_fields(reason, {{"name", Is::kText}, {"choice", Is::kText}, {"text", Is::kText}});
+      CHECK(reason["choice"] == json["best"]["policy"][reason["name"].get<std::string>()]);
+    }
+    CHECK(json["objections"].empty());
+
+    const std::string text = render_text(report);
+    check_text(text);
+    check_tables(text, kHeads);
+    const std::string best = line_with(text, "best ");
+    CHECK(best.find(format_seconds(Seconds(json["best"]["step_seconds"].get<double>()))) !=
+          std::string::npos);
+    CHECK((text.find("NOTHING FITS") == std::string::npos) == row.fits);
+    // Settings are for plans that can be carried out.
+    CHECK((text.find("MaxText") != std::string::npos) == row.fits);
+    for (const Json& reason : json["reasons"])
+      CHECK(text.find(reason["text"].get<std::string>()) != std::string::npos);
+  }
+}
+
+TEST_CASE("every name explains itself, by any of its names") {
+  const Example example = read_example("keep");
+  PlanReport report = plan(example);
+  for (std::size_t k = 0; k < report.plan.handles.size(); ++k) {
+    const Handle& handle = report.plan.handles[k];
+    CAPTURE(handle.name);
+    const std::string text = render_explanation(report, handle.name);
+    check_text(text);
+    const auto lines = testing::lines_of(text);
+    REQUIRE(lines.size() == 2);
+    CHECK(lines[0] == handle.name + ": " + std::string(name_of(report.plan.best.policy[k])) + ", " +
+                          format_bytes(handle.bytes) + " on one device, 1 residual(s)");
+    CHECK(lines[1] == "  " + report.plan.reasons[k].text);
+  }
+  const std::string by_name = render_explanation(report, "query_proj");
+  report.plan.handles[1].aliases = {"q"};
+  CHECK(render_explanation(report, "q") == "q" + by_name.substr(std::string("query_proj").size()));
+  CHECK(render_explanation(report, "quer") ==
+        "quer: no residual of this program carries that name: it is recomputed, or backward does "
+        "not need it\n");
+}
+
+TEST_CASE("a second name is set like the first") {
+  PlanReport report = plan(read_example("keep"));
+  report.plan.handles[1].aliases = {"q"};
+  const Json best = Json::parse(render_json(report))["best"]["policy"];
+  CHECK(best.size() == 7);
+  CHECK(best["q"] == best["query_proj"]);
+}
+
+TEST_CASE("a program that leaves nothing to decide is told whether it fits") {
+  const Example example = toy_example("ENTRY %main {\n  ROOT %p = f32[8]{0} parameter(0)\n}\n");
+  struct Row {
+    const char* name;
+    std::int64_t limit;
+    bool fits;
+    const char* line;
+  };
+  const Row rows[] = {
+      {"just", 32, true, "As compiled: 0 s a step, 32 B of HBM, 0 B on the host: fits"},
+      {"not quite", 31, false,
+       "As compiled: 0 s a step, 32 B of HBM, 0 B on the host: misses HBM by 1 B"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.name);
+    const PlanReport report = plan(example, hbm_limit(Bytes(row.limit)));
+    const std::string text = render_text(report);
+    check_text(text);
+    CHECK(line_with(text, "Nothing to decide") != "");
+    CHECK(line_with(text, "As compiled") == row.line);
+    const Json json = Json::parse(render_json(report));
+    testing::check_units(json);
+    CHECK(json["fits"] == row.fits);
+    CHECK(json["gap"] == 0);
+    check_case(json["best"], 0);
+  }
+}
+
+TEST_CASE("names that match nothing leave nothing to decide, and the residuals are listed") {
+  Example example = toy_example(testing::ToyScan{}.text());
+  CheckpointName other;
+  other.name = "query";
+  other.shape = {7};
+  other.type = ElementType::kF32;
+  example.names.names = {other};
+  const PlanReport report = plan(example);
+  const std::string text = render_text(report);
+  check_text(text);
+  CHECK(line_with(text, "Nothing to decide") != "");
+  CHECK(line_with(text, "Fixed, since it has no name: r0") ==
+        "Fixed, since it has no name: r0 (f32[1,64], 1.00 KiB)");
+  CHECK(Json::parse(render_json(report))["fixed"].size() == 2);
+}
+
+TEST_CASE("without names, residuals are planned under their ids and nothing is to be set in JAX") {
+  const Example example = toy_example(testing::ToyScan{}.text());
+  const PlanReport report = plan(example, hbm_limit(Bytes(1 << 20)));
+  const std::string text = render_text(report);
+  check_text(text);
+  check_tables(text, kHeads);
+  CHECK(text.find("MaxText") == std::string::npos);
+  CHECK(text.find("JAX") == std::string::npos);
+  const Json json = Json::parse(render_json(report));
+  testing::check_units(json);
+  check_case(json["best"], 2);
+  CHECK(json["best"]["policy"].contains("r0"));
+  CHECK(json["maxtext"].empty());
+  CHECK(json["jax_policy"] == "");
+}
+
+TEST_CASE("what does not fit says by how much, in HBM and on the host") {
+  const Example example = read_example("keep");
+  struct Row {
+    const char* name;
+    BudgetWishes wishes;
+    const char* says;
+  };
+  constexpr std::int64_t kGibibyte = std::int64_t{1} << 30;
+  const Row rows[] = {
+      {"HBM", hbm_limit(Bytes(10 * kGibibyte)), " misses HBM by 18.82 GiB "},
+      {"both",
+       {.hbm_limit = Bytes(10 * kGibibyte), .fraction = {}, .host_limit = Bytes(kGibibyte)},
+       " misses HBM by 18.82 GiB, host by 151.00 GiB "},
+      {"the host",
+       {.hbm_limit = Bytes(30 * kGibibyte), .fraction = {}, .host_limit = Bytes(kGibibyte)},
+       " misses host by 151.00 GiB "},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.name);
+    const std::string text = render_text(plan(example, row.wishes));
+    check_text(text);
+    CHECK(line_with(text, "offload all ").find(row.says) != std::string::npos);
+  }
+}
+
+TEST_CASE("a pool that leaves too little beside it is warned of") {
+  const Example example = read_example("keep");
+  const BudgetWishes all = {.hbm_limit = {}, .fraction = 1.0, .host_limit = Bytes(1)};
+  const std::string text = render_text(plan(example, all));  // nothing can go to the host
+  CHECK(line_with(text, "Warning: a pool of 0.97 leaves less than the ") != "");
+  CHECK(render_text(plan(example)).find("Warning") == std::string::npos);
+}
+
+}  // namespace
+}  // namespace spillway

@@ -2,7 +2,7 @@
 # then only do what has changed. CMake does the work; this file is only a way in.
 
 BUILD    := build/release
-PACKAGES := cmake ninja-build g++ libboost-graph-dev libcli11-dev libeigen3-dev libfmt-dev \
+PACKAGES := cmake ninja-build g++ libboost-graph-dev libcli11-dev libfmt-dev \
             libyaml-cpp-dev nlohmann-json3-dev zlib1g-dev doctest-dev python3 python3-yaml
 SPILLWAY := $(BUILD)/cli/spillway
 DUMPS    := examples/jax/dumps

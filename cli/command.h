@@ -14,12 +14,14 @@ class App;
 
 namespace spillway {
 
-/// Exit codes of the program; an internal error exits with 70 (model/base/check.h).
+/// Exit codes of the program. The last two are those of sysexits.h, EX_SOFTWARE and EX_IOERR.
 enum ExitCode : int {
   kDone = 0,
   kAnswerIsNo = 1,  ///< nothing fits, a check failed
   kWrongUsage = 2,
   kWrongInput = 3,
+  kInternalError = 70,  ///< our bug, from model/base/check.h too; or memory ran out
+  kNotWritten = 74,     ///< the answer could not be written: a full disk, a closed pipe
 };
 
 /// What a command needs to know about its surroundings.

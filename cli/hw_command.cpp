@@ -9,12 +9,14 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
-#include <system_error>
 #include <utility>
 
+#include "cli/command.h"
 #include "model/base/format.h"
 #include "model/base/result.h"
+#include "model/hardware/check_profile.h"
 #include "model/hardware/profile_fields.h"
+#include "sim/report/table.h"
 
 namespace spillway {
 namespace {
@@ -29,33 +31,6 @@ template <typename Q>
 std::string readable(Q value) {
   return to_units_text(value);
 }
-
-/// Lines of cells under one another; the last column is as long as it is.
-class Table {
- public:
-  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
-
-  std::string text() const {
-    std::vector<std::size_t> widths;
-    for (const auto& row : rows_)
-      for (std::size_t i = 0; i + 1 < row.size(); ++i) {
-        if (widths.size() <= i) widths.resize(i + 1);
-        widths[i] = std::max(widths[i], row[i].size());
-      }
-    std::string result;
-    for (const auto& row : rows_) {
-      std::string line;
-      for (std::size_t i = 0; i < row.size(); ++i)
-        line += i + 1 < row.size() ? fmt::format("{:<{}}  ", row[i], widths[i]) : row[i];
-      line.erase(line.find_last_not_of(' ') + 1);
-      result += line + "\n";
-    }
-    return result;
-  }
-
- private:
-  std::vector<std::vector<std::string>> rows_;
-};
 
 struct OriginCounts {
   std::array<int, std::size(kOriginKinds)> of{};
@@ -75,7 +50,7 @@ struct OriginCounts {
 
 /// Fills the table of `hw show`.
 struct TextVisitor {
-  Table rows;
+  TextTable rows{{"", "value", "origin", "source"}};
   OriginCounts counts;
   std::string indent;
 
@@ -89,7 +64,7 @@ struct TextVisitor {
   }
 
   void field(std::string_view key, const std::string& value) {
-    if (!indent.empty()) rows.add({indent + std::string(key), value, "", ""});
+    if (!indent.empty()) rows.add({indent + std::string(key), value});
   }
   void field(std::string_view key, LinkKind kind) { field(key, std::string(name_of(kind))); }
   void field(std::string_view key, FabricKind kind) { field(key, std::string(name_of(kind))); }
@@ -106,8 +81,7 @@ struct TextVisitor {
     for (const CollectiveFit& fit : costs.fits)
       rows.add(
           {fmt::format("{}  {} GPUs", indent, fit.gpus.value()),
-           fmt::format("{} + bus bytes / {}", readable(fit.latency), readable(fit.bus_bandwidth)),
-           "", ""});
+           fmt::format("{} + bus bytes / {}", readable(fit.latency), readable(fit.bus_bandwidth))});
   }
   template <typename Q>
   void table(std::string_view key, const FigureTable<Q>& figures,
@@ -194,7 +168,7 @@ struct JsonVisitor {
 };
 
 HwResult failed(const Error& error) {
-  return {error.kind == ErrorKind::kUsage ? 2 : 3, "", to_text(error) + "\n"};
+  return {error.kind == ErrorKind::kUsage ? kWrongUsage : kWrongInput, "", to_text(error) + "\n"};
 }
 
 std::string_view name_of(Finding::Severity severity) {
@@ -211,80 +185,15 @@ std::string dump(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace
-
-ProfileSearchPath hw_search_path(const char* environment, const std::string& executable) {
-  ProfileSearchPath search;
-  std::string_view rest = environment == nullptr ? "" : environment;
-  while (!rest.empty()) {
-    const std::size_t colon = std::min(rest.find(':'), rest.size());
-    if (colon > 0) search.folders.emplace_back(rest.substr(0, colon));
-    rest.remove_prefix(std::min(colon + 1, rest.size()));
-  }
-  // build/dev/cli/spillway lies three folders below hw_profiles, bin/spillway one below share.
-  constexpr int kLevels = 4;
-  std::filesystem::path folder = std::filesystem::path(executable).parent_path();
-  for (int level = 0; level < kLevels && folder.has_relative_path(); ++level) {
-    for (const char* below : {"hw_profiles", "share/spillway/hw_profiles"}) {
-      std::error_code code;
-      if (std::filesystem::is_directory(folder / below, code))
-        search.folders.push_back((folder / below).string());
-    }
-    folder = folder.parent_path();
-  }
-#ifdef SPILLWAY_HW_PROFILES_FOLDER
-  search.folders.emplace_back(SPILLWAY_HW_PROFILES_FOLDER);
-#endif
-  return search;
-}
-
-HwResult hw_list(const ProfileSearchPath& search, bool json) {
-  HwResult result;
-  std::vector<HardwareProfile> profiles;
-  for (const ProfileEntry& entry : list_profiles(search)) {
-    Result<HardwareProfile> profile = find_profile(entry.id, search);
-    if (profile)
-      profiles.push_back(std::move(profile).value());
-    else
-      result.err += to_text(profile.error()) + "\n";
-  }
-  if (profiles.empty()) {
-    result.exit_code = 3;
-    if (result.err.empty())
-      result.err =
-          fmt::format("error: no hardware profile lies in {}\n",
-                      search.folders.empty() ? "any known folder"
-                                             : fmt::format("{}", fmt::join(search.folders, ", ")));
-    return result;
-  }
-  result.out = json ? render_profile_list_json(profiles) : render_profile_list(profiles);
-  return result;
-}
-
-HwResult hw_show(std::string_view id_or_path, const ProfileSearchPath& search, bool json) {
-  const Result<HardwareProfile> profile = find_profile(id_or_path, search);
-  if (!profile) return failed(profile.error());
-  return {0, json ? render_profile_json(*profile) : render_profile_text(*profile), ""};
-}
-
-HwResult hw_check(std::string_view id_or_path, const ProfileSearchPath& search, bool json) {
-  const Result<HardwareProfile> profile = find_profile(id_or_path, search);
-  if (!profile) return failed(profile.error());
-  const std::vector<Finding> findings = check_profile(*profile);
-  return {
-      has_error(findings) ? 1 : 0,
-      json ? render_findings_json(*profile, findings) : render_findings_text(*profile, findings),
-      ""};
-}
-
+/// One line a machine.
 std::string render_profile_list(const std::vector<HardwareProfile>& profiles) {
-  Table table;
-  table.add({"id", "memory", "link", "to device", "to host", "both", "GPUs a host", "machine"});
+  TextTable table(
+      {"id", "memory", "link", "to device", "to host", "both", "GPUs a host", "machine"});
   for (const HardwareProfile& p : profiles)
     table.add({p.id, readable(p.device.hbm_capacity.value), std::string(name_of(p.link.kind)),
                readable(p.link.host_to_device.value), readable(p.link.device_to_host.value),
                readable(p.link.both_directions.value), readable(gpus_per_host(p.host)), p.name});
-  return table.text();
+  return table.text(0);
 }
 
 std::string render_profile_list_json(const std::vector<HardwareProfile>& profiles) {
@@ -303,11 +212,12 @@ std::string render_profile_list_json(const std::vector<HardwareProfile>& profile
   return dump(json);
 }
 
+/// A table of all figures: value, origin, source.
 std::string render_profile_text(const HardwareProfile& profile) {
   TextVisitor visitor;
   visit_profile(profile, visitor);
   return fmt::format("{}: {}\n{}\n{}; {} GPUs a host, {} of its memory for each\n", profile.id,
-                     profile.name, visitor.rows.text(), visitor.counts.text(),
+                     profile.name, visitor.rows.text(0), visitor.counts.text(),
                      readable(gpus_per_host(profile.host)), readable(memory_per_gpu(profile.host)));
 }
 
@@ -335,6 +245,61 @@ std::string render_findings_json(const HardwareProfile& profile,
     json["findings"].push_back(
         {{"severity", name_of(finding.severity)}, {"key", finding.key}, {"text", finding.text}});
   return dump(json);
+}
+
+}  // namespace
+
+ProfileSearchPath hw_search_path(const char* environment, const std::string& executable) {
+  ProfileSearchPath search;
+  std::string_view rest = environment == nullptr ? "" : environment;
+  while (!rest.empty()) {
+    const std::size_t colon = std::min(rest.find(':'), rest.size());
+    if (colon > 0) search.folders.emplace_back(rest.substr(0, colon));
+    rest.remove_prefix(std::min(colon + 1, rest.size()));
+  }
+  // bin/spillway is installed beside share/, and the build tree has a link at the same place.
+  const auto folder = std::filesystem::path(executable).parent_path().parent_path();
+  search.folders.push_back((folder / "share/spillway/hw_profiles").string());
+  return search;
+}
+
+HwResult hw_list(const ProfileSearchPath& search, bool json) {
+  HwResult result;
+  std::vector<HardwareProfile> profiles;
+  for (const ProfileEntry& entry : list_profiles(search)) {
+    Result<HardwareProfile> profile = find_profile(entry.id, search);
+    if (profile)
+      profiles.push_back(std::move(profile).value());
+    else
+      result.err += to_text(profile.error()) + "\n";
+  }
+  if (profiles.empty()) {
+    result.exit_code = kWrongInput;
+    if (result.err.empty())
+      result.err =
+          fmt::format("error: no hardware profile lies in {}\n",
+                      search.folders.empty() ? "any known folder"
+                                             : fmt::format("{}", fmt::join(search.folders, ", ")));
+    return result;
+  }
+  result.out = json ? render_profile_list_json(profiles) : render_profile_list(profiles);
+  return result;
+}
+
+HwResult hw_show(std::string_view id_or_path, const ProfileSearchPath& search, bool json) {
+  const Result<HardwareProfile> profile = find_profile(id_or_path, search);
+  if (!profile) return failed(profile.error());
+  return {kDone, json ? render_profile_json(*profile) : render_profile_text(*profile), ""};
+}
+
+HwResult hw_check(std::string_view id_or_path, const ProfileSearchPath& search, bool json) {
+  const Result<HardwareProfile> profile = find_profile(id_or_path, search);
+  if (!profile) return failed(profile.error());
+  const std::vector<Finding> findings = check_profile(*profile);
+  return {
+      has_error(findings) ? kAnswerIsNo : kDone,
+      json ? render_findings_json(*profile, findings) : render_findings_text(*profile, findings),
+      ""};
 }
 
 }  // namespace spillway

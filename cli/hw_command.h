@@ -5,11 +5,8 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "model/hardware/check_profile.h"
 #include "model/hardware/find_profile.h"
-#include "model/hardware/profile.h"
 
 namespace spillway {
 
@@ -21,24 +18,13 @@ struct HwResult {
 };
 
 /// Where profiles are looked for, in this order: `environment` (the value of SPILLWAY_HW_PROFILES:
-/// folders between colons; may be null), the folders hw_profiles and share/spillway/hw_profiles
-/// beside and above the binary at `executable`, and the source tree it was built from.
+/// folders between colons; may be null), then share/spillway/hw_profiles beside the folder of the
+/// binary at `executable`.
 ProfileSearchPath hw_search_path(const char* environment, const std::string& executable);
 
 HwResult hw_list(const ProfileSearchPath& search, bool json);
 HwResult hw_show(std::string_view id_or_path, const ProfileSearchPath& search, bool json);
 /// Exit code 1 when a figure cannot be; warnings alone leave it 0.
 HwResult hw_check(std::string_view id_or_path, const ProfileSearchPath& search, bool json);
-
-/// One line a machine.
-std::string render_profile_list(const std::vector<HardwareProfile>& profiles);
-std::string render_profile_list_json(const std::vector<HardwareProfile>& profiles);
-/// A table of all figures: value, origin, source.
-std::string render_profile_text(const HardwareProfile& profile);
-std::string render_profile_json(const HardwareProfile& profile);
-std::string render_findings_text(const HardwareProfile& profile,
-                                 const std::vector<Finding>& findings);
-std::string render_findings_json(const HardwareProfile& profile,
-                                 const std::vector<Finding>& findings);
 
 }  // namespace spillway

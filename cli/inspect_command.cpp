@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/names_option.h"
 #include "model/hlo/read_program.h"
 #include "sim/report/inspect_report.h"
 
@@ -18,13 +19,9 @@ struct InspectOptions {
 int run_inspect(const InspectOptions& options) {
   const Result<Program> program = read_program(options.program);
   if (!program.ok()) return report(program.error());
-  NameList names;
-  if (!options.names.empty()) {
-    Result<NameList> read = read_names(options.names);
-    if (!read.ok()) return report(read.error());
-    names = std::move(read).value();
-  }
-  const InspectReport result = make_inspect_report(*program, names);
+  const Result<NameList> names = load_names(options.names);
+  if (!names.ok()) return report(names.error());
+  const InspectReport result = make_inspect_report(*program, *names);
   return answer(options.json ? render_json(result) : render_text(result));
 }
 
@@ -36,7 +33,7 @@ Runner add_inspect(CLI::App& subcommand, const Surroundings&) {
       .add_option("PROGRAM", options->program,
                   "XLA dump folder, or optimised HLO text (may be gzipped)")
       ->required();
-  subcommand.add_option("--names", options->names, "names sidecar written by python/spillway_jax");
+  add_names_option(subcommand, options->names);
   subcommand.add_flag("--json", options->json, "for scripts: schema spillway.inspect/1");
   return [options] { return run_inspect(*options); };
 }

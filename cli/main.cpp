@@ -2,7 +2,9 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
+#include <new>
 #include <vector>
 
 #include "cli/command.h"
@@ -61,9 +63,18 @@ int answer(const std::string& text, int exit_code) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0)
     return exit_code;
   std::fprintf(stderr, "error: the answer could not be written\n");
-  return kWrongInput;
+  return kNotWritten;
 }
 
 }  // namespace spillway
 
-int main(int argc, char** argv) { return spillway::run(argc, argv); }
+int main(int argc, char** argv) {
+  try {
+    return spillway::run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    std::fputs("error: out of memory: this machine has too little for the program\n", stderr);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "internal error: %s\n", e.what());
+  }
+  return spillway::kInternalError;
+}

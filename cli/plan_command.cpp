@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/machine_options.h"
+#include "cli/names_option.h"
 #include "model/hardware/units_text.h"
 #include "model/hlo/read_program.h"
 #include "sim/report/plan_report.h"
@@ -58,22 +59,24 @@ int run_plan(const PlanCommandOptions& options, const Surroundings& surroundings
   if (!program.ok()) return report(program.error());
   const Result<Schedule> schedule = text_schedule(*program);
   if (!schedule.ok()) return report(schedule.error());
-  NameList names;
-  if (!options.names.empty()) {
-    Result<NameList> read = read_names(options.names);
-    if (!read.ok()) return report(read.error());
-    names = std::move(read).value();
-  }
+  const Result<NameList> names = load_names(options.names);
+  if (!names.ok()) return report(names.error());
   const Result<Machine> machine =
       find_machine(options.machine, surroundings, program->device_count());
   if (!machine.ok()) return report(machine.error());
+  const Result<Budget> budget = make_budget(machine->profile, machine->topology, *wishes);
+  if (!budget.ok()) return report(budget.error());
   const std::size_t threads = std::max(1u, std::thread::hardware_concurrency());
-  const PlanReport result =
-      make_plan_report(*program, *schedule, machine->profile, machine->topology, names, *wishes,
+  const Result<PlanReport> plan =
+      make_plan_report(*program, *schedule, machine->profile, machine->topology, *names, *budget,
                        {.threads = threads});
-  const ExitCode code = result.plan.fits ? kDone : kAnswerIsNo;
-  if (!options.explain.empty()) return answer(render_explanation(result, options.explain), code);
-  return answer(options.json ? render_json(result) : render_text(result), code);
+  if (!plan.ok()) return report(plan.error());
+  const ExitCode code = plan->plan.fits ? kDone : kAnswerIsNo;
+  if (options.explain.empty())
+    return answer(options.json ? render_json(*plan) : render_text(*plan), code);
+  const Result<Explanation> explanation = explain(*plan, options.explain);
+  if (!explanation.ok()) return report(explanation.error());
+  return answer(options.json ? render_json(*plan, *explanation) : render_text(*explanation), code);
 }
 
 }  // namespace
@@ -85,7 +88,7 @@ Runner add_plan(CLI::App& subcommand, const Surroundings& surroundings) {
                   "XLA dump folder, or optimised HLO text (may be gzipped)")
       ->required();
   add_machine_options(subcommand, options->machine);
-  subcommand.add_option("--names", options->names, "names sidecar written by python/spillway_jax");
+  add_names_option(subcommand, options->names);
   subcommand.add_option("--hbm-limit", options->hbm_limit,
                         "what the step may allocate on a device: 60GiB");
   subcommand

@@ -25,10 +25,11 @@ int run_simulate(const SimulateOptions& options, const Surroundings& surrounding
       find_machine(options.machine, surroundings, program->device_count());
   if (!machine.ok()) return report(machine.error());
   const MemoryAssignment memory = assign_memory(*program, *schedule);
-  const SimResult result =
+  const Result<SimResult> result =
       simulate(*program, *schedule, memory, machine->profile, machine->topology);
-  return answer(options.json ? render_json(*program, machine->profile, result)
-                             : render_text(*program, machine->profile, result));
+  if (!result.ok()) return report(result.error());
+  return answer(options.json ? render_json(*program, machine->profile, *result)
+                             : render_text(*program, machine->profile, *result));
 }
 
 }  // namespace

@@ -14,6 +14,10 @@ using engine::EngineResult;
 using engine::StallCause;
 using engine::StepId;
 
+/// Moving a start or a wait is named as the cause where it would hide this share of what is
+/// exposed: at less than half, most of it would stay whatever is moved, and the link is the cause.
+constexpr double kWorthMoving = 0.5;
+
 /// Turns what the engine counted into what a person asks.
 class Accounting {
  public:
@@ -58,8 +62,10 @@ class Accounting {
                 SimResult& result);
   StallReason find_reason(StepId step, const StepOrigin& origin, const engine::StepStats& stats,
                           std::string& text) const;
+  StallReason find_reason_at_full_speed(StepId step, const StepOrigin& origin,
+                                        const engine::StepStats& stats, std::string& text) const;
+  std::string_view what_contends(std::optional<engine::ResourceId> resource) const;
   Seconds work_between(StepId from, StepId to) const;
-  StepId start_step(const StepOrigin& wait) const;
   StepId first_use_after(StepId wait, const StepOrigin& origin) const;
   StepId producer_before(StepId start, const StepOrigin& origin) const;
 
@@ -90,17 +96,6 @@ void Accounting::index_main_work() {
 Seconds Accounting::work_between(StepId from, StepId to) const {
   if (to.index <= from.index) return Seconds(0);
   return Seconds(work_before_[to.index] - work_before_[from.index]);
-}
-
-/// The step that started what a wait waits for.
-StepId Accounting::start_step(const StepOrigin& wait) const {
-  for (const StepId step : ids(lowered_.origins)) {
-    const StepOrigin& origin = lowered_.origins[step];
-    if (origin.instruction == wait.instruction &&
-        (origin.kind == StepOrigin::kCopy || origin.kind == StepOrigin::kCollective))
-      return step;
-  }
-  return StepId(0);
 }
 
 /// The first step of the same computation, behind the wait, that reads what arrived.
@@ -152,28 +147,39 @@ StallReason Accounting::find_reason(StepId step, const StepOrigin& origin,
     return StallReason::kQueue;
   }
   if (most == contended) {
-    const MachineResources& r = lowered_.resources;
-    text = resource == r.both_directions ? "both directions of the link are busy"
-           : resource == r.host_memory   ? "the GPUs of the host CPU share its memory"
-           : resource == r.hbm           ? "HBM is busy"
-           : resource == r.sms           ? "kernels hold the SMs"
-                                         : "it shares the link";
+    text = what_contends(resource);
     return StallReason::kContention;
   }
   if (most == latency) {
     text = "its start-up";
     return StallReason::kLatency;
   }
+  return find_reason_at_full_speed(step, origin, stats, text);
+}
+
+std::string_view Accounting::what_contends(std::optional<engine::ResourceId> resource) const {
+  const MachineResources& r = lowered_.resources;
+  if (resource == r.both_directions) return "both directions of the link are busy";
+  if (resource == r.host_memory) return "the GPUs of the host CPU share its memory";
+  if (resource == r.hbm) return "HBM is busy";
+  if (resource == r.sms) return "kernels hold the SMs";
+  return "it shares the link";
+}
+
+/// Nothing stood in its way, so the program decides: could kernels have run meanwhile?
+StallReason Accounting::find_reason_at_full_speed(StepId step, const StepOrigin& origin,
+                                                  const engine::StepStats& stats,
+                                                  std::string& text) const {
   const Seconds exposed_once =
       to_seconds(stats.stalled) / static_cast<double>(std::max<std::int64_t>(stats.count, 1));
-  const StepId start = start_step(origin);
+  const StepId start = *origin.started;
   const Seconds after = work_between(StepId(step.index + 1), first_use_after(step, origin));
   const Seconds before = work_between(producer_before(start, lowered_.origins[start]), start);
-  if (after > exposed_once * 0.5) {
+  if (after > exposed_once * kWorthMoving) {
     text = fmt::format("{} of kernels follow before anything reads it", format_seconds(after));
     return StallReason::kDoneEarly;
   }
-  if (before > exposed_once * 0.5) {
+  if (before > exposed_once * kWorthMoving) {
     text = fmt::format("it could have started {} of kernels earlier", format_seconds(before));
     return StallReason::kIssuedLate;
   }
@@ -202,7 +208,7 @@ void Accounting::add_wait(StepId step, const StepOrigin& origin, const engine::S
                    Seconds(0),
                    StallReason::kLink,
                    ""};
-  wait.duration = to_seconds(run_.steps[start_step(origin)].busy);
+  wait.duration = to_seconds(run_.steps[*origin.started].busy);
   wait.reason = find_reason(step, origin, stats, wait.explanation);
   result.exposed.push_back(std::move(wait));
 }
@@ -219,6 +225,33 @@ std::vector<std::string> unknown_calls(const Program& program, const CostTable& 
     }
   }
   return found;
+}
+
+constexpr const char* kTooLongAdvice =
+    "no training step does: is a rate of the machine far too low, or a trip count damaged?";
+
+/// The instruction that a fault is about, where it is about one.
+std::optional<InstructionId> find_culprit(const LoweredProgram& lowered,
+                                          const engine::ProgramFault& fault) {
+  for (const StepId step : ids(lowered.origins)) {
+    const engine::Step& it = lowered.program.steps[step];
+    const auto* run = std::get_if<engine::RunStep>(&it);
+    const auto* start = std::get_if<engine::StartStep>(&it);
+    const std::optional<engine::TaskId> task = run     ? std::optional(run->task)
+                                               : start ? std::optional(start->task)
+                                                       : std::nullopt;
+    if (step == fault.step || (task && task == fault.task))
+      return lowered.origins[step].instruction;
+  }
+  return std::nullopt;
+}
+
+Error error_of(const Program& program, const LoweredProgram& lowered,
+               const engine::ProgramFault& fault) {
+  const auto culprit = find_culprit(lowered, fault);
+  const std::string who = culprit ? quoted(program[*culprit].name) : "the step";
+  return error_in_file(program.path, who + " cannot be simulated: " + fault.text,
+                       fault.task ? kTooLongAdvice : "");
 }
 
 }  // namespace
@@ -241,16 +274,23 @@ std::string_view cause_of(const ExposedWait& wait) {
   return "";
 }
 
-SimResult simulate(const Program& program, const Schedule& schedule, const MemoryAssignment& memory,
-                   const HardwareProfile& profile, const Topology& topology,
-                   const SimOptions& options) {
+Result<SimResult> simulate(const Program& program, const Schedule& schedule,
+                           const MemoryAssignment& memory, const HardwareProfile& profile,
+                           const Topology& topology, const SimOptions& options) {
   const CostTable table = options.base_costs != nullptr
                               ? costs(program, profile, topology, *options.base_costs)
                               : costs(program, profile, topology);
   const CopyStreams copies = copy_streams_of(program);
   const StreamAssignment streams = assign_streams(program, copies);
-  const LoweredProgram lowered = lower(program, schedule, memory, table, streams, profile);
-  const EngineResult run = engine::run(lowered.program, {.extend_loops = options.extend_loops});
+  const LoweredProgram lowered =
+      lower(program, schedule, memory, table, streams, profile, topology);
+  if (const auto fault = engine::find_fault(lowered.program))
+    return error_of(program, lowered, *fault);
+  const Result<EngineResult> finished =
+      engine::run(lowered.program, {.extend_loops = options.extend_loops});
+  if (!finished.ok())
+    return error_in_file(program.path, "the step " + finished.error().text, kTooLongAdvice);
+  const EngineResult& run = *finished;
 
   SimResult result;
   result.step = to_seconds(run.makespan);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/base/result.h"
 #include "model/cost/cost_table.h"
 #include "model/hardware/profile.h"
 #include "model/memory/assignment.h"
@@ -69,9 +70,10 @@ struct SimOptions {
   bool extend_loops = true;
 };
 
-/// Simulates a scheduled program. Pure: same input, same result, on every machine.
-SimResult simulate(const Program& program, const Schedule& schedule, const MemoryAssignment& memory,
-                   const HardwareProfile& profile, const Topology& topology,
-                   const SimOptions& options = {});
+/// Simulates a scheduled program. Pure: same input, same result, on every machine. An error: the
+/// engine cannot run it, because a task or the step takes far longer than any step does.
+Result<SimResult> simulate(const Program& program, const Schedule& schedule,
+                           const MemoryAssignment& memory, const HardwareProfile& profile,
+                           const Topology& topology, const SimOptions& options = {});
 
 }  // namespace spillway

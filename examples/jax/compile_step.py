@@ -41,7 +41,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=__doc__,
         epilog=EXAMPLES.format(
-            keep_all=",".join(f"{name}=keep" for name in NAMES[:2]) + ",...",
+            keep_all=",".join(f"{name}=keep" for name in NAMES),
             names=", ".join(NAMES),
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -40,12 +40,6 @@ std::string format_seconds(Seconds time) {
   return fmt::format("{:.1f} us", s * 1e6);
 }
 
-std::string format_rate(BytesPerSecond rate) {
-  static constexpr std::array<std::string_view, 6> kUnits = {"B/s",  "kB/s", "MB/s",
-                                                             "GB/s", "TB/s", "PB/s"};
-  return scaled(rate.value(), 1000, kUnits, "{:.0f} {}");
-}
-
 std::string format_flops(Flops flops) {
   static constexpr std::array<std::string_view, 7> kUnits = {"FLOP",  "kFLOP", "MFLOP", "GFLOP",
                                                              "TFLOP", "PFLOP", "EFLOP"};

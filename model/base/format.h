@@ -9,11 +9,9 @@ namespace spillway {
 
 /// "35.39 GiB", "496 B": binary units, two decimals from KiB on.
 std::string format_bytes(Bytes bytes);
-/// "12.31 s", "604.2 ms", "5.5 us": four significant digits at most.
+/// "12.346 s", "604.20 ms", "5.5 us".
 std::string format_seconds(Seconds time);
-/// "200.7 GB/s": decimal units, as vendors write rates.
-std::string format_rate(BytesPerSecond rate);
-/// "48.35 PFLOP": decimal units.
+/// "48.30 PFLOP": decimal units, two decimals from kFLOP on.
 std::string format_flops(Flops flops);
 /// "35,390,123": digits in groups of three.
 std::string format_count(std::int64_t n);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "model/base/utf8.h"
+
 namespace spillway {
 namespace {
 
@@ -14,28 +16,6 @@ constexpr std::size_t kWindow = 96;
 /// What an Error keeps of a line in front of and behind its column.
 constexpr std::size_t kKeptBefore = 64 * 1024;
 constexpr std::size_t kKeptBehind = 256;
-
-struct CodePoint {
-  std::uint32_t value = 0;
-  std::size_t bytes = 0;  ///< 0: what stands here is no UTF-8
-};
-
-CodePoint decode(std::string_view text) {
-  const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const std::uint32_t first = byte(0);
-  if (first < 0x80) return {first, 1};
-  const std::size_t bytes = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  constexpr std::uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
-  if (first < 0xc2 || first > 0xf4 || bytes > text.size()) return {};
-  std::uint32_t value = first & (0x7fu >> bytes);
-  for (std::size_t i = 1; i < bytes; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return {};
-    value = value << 6 | (byte(i) & 0x3fu);
-  }
-  const bool surrogate = value >= 0xd800 && value < 0xe000;
-  if (value < kSmallest[bytes] || value > 0x10ffff || surrogate) return {};
-  return {value, bytes};
-}
 
 /// Characters that move the cursor, change the terminal or the direction of writing.
 bool disturbs(std::uint32_t c) {
@@ -61,7 +41,7 @@ struct Cells {
 Cells make_cells(std::string_view line, std::size_t offset) {
   Cells cells;
   for (std::size_t at = 0; at < line.size();) {
-    const CodePoint point = decode(line.substr(at));
+    const CodePoint point = decode_utf8(line.substr(at));
     const std::size_t bytes = std::max<std::size_t>(point.bytes, 1);
     if (at <= offset) cells.marked = cells.glyphs.size();
     if (line[at] == '\t')
@@ -132,6 +112,11 @@ Error error_in_text(std::string path, std::string_view content, std::size_t offs
   const auto column = static_cast<std::uint32_t>(before) + 1;
   return Error{ErrorKind::kInput, std::move(text), SourceRef{std::move(path), number, column},
                std::string(line), std::move(advice)};
+}
+
+Error error_in_file(std::string path, std::string text, std::string advice) {
+  return Error{ErrorKind::kInput, std::move(text), SourceRef{std::move(path), {}, {}}, "",
+               std::move(advice)};
 }
 
 std::string quoted(std::string_view name) {

@@ -46,6 +46,9 @@ std::string to_text(const Error& error);
 Error error_in_text(std::string path, std::string_view content, std::size_t offset,
                     std::string text, std::string advice = "");
 
+/// An error about a file as a whole, or about a folder.
+Error error_in_file(std::string path, std::string text, std::string advice = "");
+
 /// A name from the input as messages quote it: 'x', and no longer than a line.
 std::string quoted(std::string_view name);
 

@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <limits>
 
 namespace spillway {
 
@@ -68,9 +69,13 @@ constexpr Seconds to_seconds(SimTime time) {
   return Seconds(static_cast<double>(time.value()) * 1e-12);
 }
 
-/// Rounds to the nearest picosecond.
+/// Rounds to the nearest picosecond; what is beyond the range becomes its end.
 constexpr SimTime to_sim_time(Seconds time) {
-  return SimTime(static_cast<std::int64_t>(time.value() * 1e12 + (time.value() < 0 ? -0.5 : 0.5)));
+  constexpr double kRange = 9223372036854775808.0;  // 2^63
+  const double picoseconds = time.value() * 1e12 + (time.value() < 0 ? -0.5 : 0.5);
+  if (picoseconds >= kRange) return SimTime(std::numeric_limits<std::int64_t>::max());
+  if (picoseconds <= -kRange) return SimTime(std::numeric_limits<std::int64_t>::min());
+  return SimTime(static_cast<std::int64_t>(picoseconds));
 }
 
 }  // namespace spillway

@@ -56,10 +56,6 @@ class NameIndex {
   std::unordered_map<const char*, InstructionIndex> index_;
 };
 
-bool depends_on_called(Opcode opcode) {
-  return opcode != Opcode::kWhile && opcode != Opcode::kCall && opcode != Opcode::kConditional;
-}
-
 }  // namespace
 
 class CostTableBuilder {
@@ -121,7 +117,7 @@ class CostTableBuilder {
     result->costs.reserve(computation.size());
     for (const InstructionIndex i : computation.instructions()) {
       const std::size_t before = result->called.size();
-      if (depends_on_called(computation[i].opcode)) add_called(computation.called(i), *result);
+      if (!is_control_flow(computation[i].opcode)) add_called(computation.called(i), *result);
       const auto called = std::span<const ComputationId>(result->called).subspan(before);
       const auto same = find_same(computation, i, called, old, by_name);
       result->works.push_back(same ? old.costs->works[same->index] : work_of(program_, {id, i}));

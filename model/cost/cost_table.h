@@ -41,10 +41,6 @@ class CostTable {
 
   /// Arithmetic of a computation; nothing for one that has no costs.
   OpCount ops(ComputationId id) const { return contains(id) ? at(id).ops : OpCount{}; }
-  /// Whether two tables share what they hold for a computation.
-  bool shares(ComputationId id, const CostTable& other) const {
-    return contains(id) && by_computation_[id] == other.by_computation_[id];
-  }
 
  private:
   friend class CostTableBuilder;

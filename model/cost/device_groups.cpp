@@ -58,10 +58,35 @@ std::vector<IdGroup> to_devices(const std::vector<IdGroup>& groups, GroupMode mo
   return devices;
 }
 
-IdGroup everybody(GroupMode mode, std::int64_t replicas, std::int64_t partitions) {
-  const std::int64_t count = mode == GroupMode::kDevices      ? replicas * partitions
-                             : mode == GroupMode::kPartitions ? partitions
-                                                              : replicas;
+/// Ids of a mode are 0, 1, … below this.
+std::int64_t number_of_ids(GroupMode mode, std::int64_t replicas, std::int64_t partitions) {
+  switch (mode) {
+    case GroupMode::kReplicas:
+    case GroupMode::kReplicasWithAllPartitions:
+      return replicas;
+    case GroupMode::kPartitions:
+      return partitions;
+    case GroupMode::kDevices:
+      break;
+  }
+  return replicas * partitions;
+}
+
+/// Whether groups hold something, all ids are there, and none comes more often than once, or than
+/// twice where groups are pairs of sender and receiver: so that groups hold no more than the
+/// program.
+bool are_ids(const std::vector<IdGroup>& groups, std::int64_t count, std::size_t most_often) {
+  std::size_t listed = 0;
+  for (const IdGroup& group : groups) {
+    if (group.empty()) return false;
+    listed += group.size();
+    for (const std::int64_t id : group)
+      if (id < 0 || id >= count) return false;
+  }
+  return listed <= most_often * static_cast<std::size_t>(count);
+}
+
+IdGroup everybody(std::int64_t count) {
   IdGroup all(static_cast<std::size_t>(count));
   std::iota(all.begin(), all.end(), 0);
   return all;
@@ -80,7 +105,9 @@ std::optional<std::vector<IdGroup>> device_groups(const Program& program,
             : parse_replica_groups(computation.attribute(i, "replica_groups").value_or("{}"));
   if (!groups) return std::nullopt;
   const bool together = groups->empty() || (groups->size() == 1 && groups->front().empty());
-  if (together && !pairs) groups = {everybody(mode, program.replica_count, program.num_partitions)};
+  const std::int64_t count = number_of_ids(mode, program.replica_count, program.num_partitions);
+  if (together && !pairs) groups = {everybody(count)};
+  if (!are_ids(*groups, count, pairs ? 2 : 1)) return std::nullopt;
   return to_devices(*groups, mode, program.replica_count, program.num_partitions);
 }
 

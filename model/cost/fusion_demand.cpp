@@ -13,16 +13,6 @@ double share(std::int64_t part, std::int64_t whole) {
 
 }  // namespace
 
-Operand behind_bitcasts(const Computation& computation, Operand at) {
-  for (;;) {
-    const Opcode opcode = computation[at.instruction].opcode;
-    if (opcode != Opcode::kBitcast && opcode != Opcode::kReshape) return at;
-    const auto operands = computation.operands(at.instruction);
-    check(!operands.empty(), "a bitcast renames nothing");
-    at = operands[0];
-  }
-}
-
 std::optional<Update> update_of(const Computation& computation, InstructionIndex i) {
   const Instruction& in = computation[i];
   const bool scatters = in.opcode == Opcode::kScatter && in.operand_count == 3;
@@ -77,10 +67,10 @@ void FusionDemand::need_results() {
 }
 
 void FusionDemand::find_in_place(Operand result) {
-  const InstructionIndex source = behind_bitcasts(computation_, result).instruction;
+  const InstructionIndex source = behind_renamings(computation_, result).instruction;
   const auto update = update_of(computation_, source);
   if (!update) return;
-  const InstructionIndex array = behind_bitcasts(computation_, update->array).instruction;
+  const InstructionIndex array = behind_renamings(computation_, update->array).instruction;
   if (computation_[array].opcode == Opcode::kParameter) in_place_.push_back(source);
 }
 

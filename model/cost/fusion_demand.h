@@ -9,9 +9,6 @@
 
 namespace spillway {
 
-/// The value behind operations that only rename it: bitcasts and reshapes.
-Operand behind_bitcasts(const Computation& computation, Operand at);
-
 /// An update of a part of an array, which can be made in place: dynamic-update-slice and scatter.
 struct Update {
   Operand array;

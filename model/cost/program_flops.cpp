@@ -1,22 +1,11 @@
 #include "model/cost/program_flops.h"
 
 #include <algorithm>
-#include <limits>
+
+#include "model/program/call_graph.h"
 
 namespace spillway {
 namespace {
-
-bool runs_what_it_calls(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::kAsyncStart:
-    case Opcode::kCall:
-    case Opcode::kConditional:
-    case Opcode::kWhile:
-      return true;
-    default:
-      return false;
-  }
-}
 
 /// Post order over what runs by itself: callees first.
 class Walk {
@@ -71,32 +60,13 @@ Flops xla_flops(const Program& program, const std::vector<Executed>& executed,
   return of[program.entry];
 }
 
-/// a + b * c, at most 2^63 - 1: a damaged trip count must not wrap around.
-std::int64_t saturating_add(std::int64_t a, std::int64_t b, std::int64_t c) {
-  std::int64_t product = 0, sum = 0;
-  const bool overflows =
-      __builtin_mul_overflow(b, c, &product) || __builtin_add_overflow(a, product, &sum);
-  return overflows ? std::numeric_limits<std::int64_t>::max() : sum;
-}
-
 }  // namespace
 
 std::vector<Executed> executed_computations(const Program& program) {
-  IdVector<ComputationId, std::int64_t> runs(program.computations.size(), 0);
-  runs[program.entry] = 1;
+  const Multiplicity times = multiplicity(program, runs_what_it_calls);
   std::vector<Executed> executed;
-  for (const ComputationId id : Walk(program).callers_first()) {
-    executed.push_back({id, runs[id]});
-    const Computation& computation = program[id];
-    for (const InstructionIndex i : computation.instructions()) {
-      const Opcode opcode = computation[i].opcode;
-      if (!runs_what_it_calls(opcode)) continue;
-      const bool loops = opcode == Opcode::kWhile;
-      const std::int64_t times = loops ? known_trip_count(computation, i).value_or(1) : 1;
-      for (const ComputationId callee : computation.called(i))
-        runs[callee] = saturating_add(runs[callee], runs[id], times);
-    }
-  }
+  for (const ComputationId id : Walk(program).callers_first())
+    executed.push_back({id, times.runs[id]});
   return executed;
 }
 
@@ -107,8 +77,6 @@ ProgramFlops sum_flops(const Program& program, const IdVector<ComputationId, OpC
     const OpCount& own = ops[id];
     const auto runs = static_cast<double>(count);
     flops.dot_per_step += runs * own.dot_flops;
-    flops.attention_per_step += runs * own.attention_flops;
-    flops.unmasked_attention_per_step += runs * own.unmasked_attention_flops;
     flops.all_per_step += runs * (own.dot_flops + own.attention_flops + own.vector_flops);
   }
   flops.xla_cost_analysis = xla_flops(program, executed, ops);

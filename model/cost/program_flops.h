@@ -12,9 +12,9 @@ namespace spillway {
 struct ProgramFlops {
   /// Matrix products, loops multiplied by their trip counts. Attention calls are not in it.
   Flops dot_per_step{};
-  Flops attention_per_step{};  ///< masks taken into account (op_count.h)
-  Flops unmasked_attention_per_step{};
-  Flops all_per_step{};  ///< products, attention, elementwise operations and reductions
+  /// Products, attention (masks taken into account, op_count.h), elementwise operations and
+  /// reductions.
+  Flops all_per_step{};
   /// What XLA's HloCostAnalysis says of the module: loop bodies once, library calls nothing.
   Flops xla_cost_analysis{};
 };

@@ -21,8 +21,12 @@ std::string describe(const Topology& topology, const HardwareProfile& profile) {
                          ? fmt::format("{} GPUs in one {} domain", topology.devices, fabric)
                          : fmt::format("{} GPUs in {} {} domains of {}", topology.devices, domains,
                                        fabric, topology.gpus_per_domain);
-  return text + fmt::format(" (one holds {}), {} a host, device ids in that order",
-                            profile.scale_up.domain_gpus.value.value(), topology.gpus_per_host);
+  text += fmt::format(" (one holds {}), {} a host", profile.scale_up.domain_gpus.value.value(),
+                      topology.gpus_per_host);
+  const std::int64_t host = gpus_per_host(profile.host).value();
+  if (topology.gpus_per_host > host)
+    text += fmt::format(" as stated ({} has {})", profile.id, host);
+  return text + ", device ids in that order";
 }
 
 Error wrong_grid(std::int64_t devices, const HardwareProfile& profile, HostGrid grid) {
@@ -55,12 +59,16 @@ Result<Topology> make_topology(std::int64_t devices, const HardwareProfile& prof
   const std::int64_t domain = profile.scale_up.domain_gpus.value.value();
   const std::int64_t host = gpus_per_host(profile.host).value();
   Topology topology{.devices = devices};
-  topology.gpus_per_host = std::min(grid.gpus, host);
+  topology.gpus_per_host = grid.gpus;
   topology.gpus_per_domain = largest_divisor(grid.gpus, domain);
   if (topology.gpus_per_domain == grid.gpus && domain > host)
     topology.gpus_per_domain = grid.gpus * largest_divisor(grid.hosts, domain / grid.gpus);
   topology.assumption = describe(topology, profile);
   return topology;
+}
+
+std::int64_t gpus_sharing_cpu(const Topology& topology, const HardwareProfile& profile) {
+  return std::min(topology.gpus_per_host, profile.host.gpus_per_cpu.value.value());
 }
 
 GroupLayout layout_of(const std::vector<IdGroup>& groups, const Topology& topology) {

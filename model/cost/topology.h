@@ -31,9 +31,13 @@ struct HostGrid {
 /// (128 devices, domains of 72: 64 + 64).
 Topology make_topology(std::int64_t devices, const HardwareProfile& profile);
 
-/// The same with hosts as stated. Whole hosts share a domain where the fabric reaches beyond one
-/// host. Refused when hosts x gpus is not the number of devices.
+/// The same with hosts as stated, even where those of the profile hold fewer GPUs. Whole hosts
+/// share a domain where the fabric reaches beyond one host. Refused when hosts x gpus is not the
+/// number of devices.
 Result<Topology> make_topology(std::int64_t devices, const HardwareProfile& profile, HostGrid grid);
+
+/// How many GPUs of the program share the memory of one CPU.
+std::int64_t gpus_sharing_cpu(const Topology& topology, const HardwareProfile& profile);
 
 /// How the groups of a collective lie.
 struct GroupLayout {

@@ -60,7 +60,7 @@ class Reads {
 /// What the fusion writes at one result: the update where it is in place, else the whole.
 void add_result(Traffic& traffic, const Computation& fused, const FusionDemand& demand,
                 Operand result, Shape written) {
-  const InstructionIndex source = behind_bitcasts(fused, result).instruction;
+  const InstructionIndex source = behind_renamings(fused, result).instruction;
   const bool in_place = std::ranges::find(demand.in_place(), source) != demand.in_place().end();
   if (in_place)
     add(traffic, written, update_of(fused, source)->bytes, true);

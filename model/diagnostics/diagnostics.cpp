@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "model/base/format.h"
+#include "model/plan/budget.h"
 #include "model/program/call_graph.h"
 #include "model/program/host_transfer.h"
 
@@ -13,9 +14,6 @@ namespace {
 
 /// A rule says nothing (empty) or one message.
 using Rule = std::string (*)(const DiagnosisInput&);
-
-/// XLA's host memory pool for each local device, unless the environment says otherwise.
-constexpr Bytes kDefaultHostPool{std::int64_t{64} << 30};
 
 std::string host_compute(const DiagnosisInput& input) {
   std::size_t count = 0;
@@ -66,17 +64,14 @@ std::string unknown_trip_count(const DiagnosisInput& input) {
 }
 
 std::string host_pool(const DiagnosisInput& input) {
-  const MemoryTotals& totals = input.memory.totals;
-  const Bytes host =
-      totals.host_temp + totals.host_argument + totals.host_output - totals.host_alias;
+  const Bytes host = host_bytes(input.memory.totals);
   if (host <= kDefaultHostPool) return "";
-  const std::int64_t gib = (host.value() + (std::int64_t{1} << 30) - 1) >> 30;
   return fmt::format(
-      "the step needs {} of pinned host memory on each device, above the 64 GiB that XLA's host "
+      "the step needs {} of pinned host memory on each device, above the {} GiB that XLA's host "
       "pool has by default: "
       "set XLA_PJRT_GPU_HOST_MEMORY_LIMIT_GB={} or more, and check that every GPU of a host finds "
       "as much.",
-      format_bytes(host), gib);
+      format_bytes(host), host_pool_gib(kDefaultHostPool), host_pool_gib(host));
 }
 
 std::string stack_copied(const DiagnosisInput& input) {

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -45,13 +47,21 @@ struct Checker {
   }
 };
 
-/// Dense bf16 floating-point operations of one SM in one clock, from data sheets; 0 if not known.
-double bf16_flops_per_clock(std::string_view compute_capability) {
-  constexpr std::pair<std::string_view, double> kKnown[] = {
-      {"8.0", 2048}, {"8.9", 1024}, {"9.0", 4096}, {"10.0", 8192}, {"10.3", 8192}, {"12.0", 1024}};
-  for (const auto& [capability, flops] : kKnown)
-    if (capability == compute_capability) return flops;
-  return 0;
+/// Floating-point operations of one SM in one clock; 0 where it is not known.
+struct FlopsPerClock {
+  std::string_view compute_capability;
+  double matrix_bf16 = 0;  ///< dense; peaks of NVIDIA's data sheets / (SMs x boost clock)
+  double vector_f32 = 0;   ///< 2 x the f32 FMAs of the CUDA C++ Programming Guide's table
+                           ///< "Throughput of Native Arithmetic Instructions"
+};
+
+FlopsPerClock flops_per_clock(std::string_view compute_capability) {
+  constexpr FlopsPerClock kKnown[] = {{"8.0", 2048, 128}, {"8.6", 0, 256},     {"8.9", 1024, 256},
+                                      {"9.0", 4096, 256}, {"10.0", 8192, 256}, {"10.3", 8192, 256},
+                                      {"12.0", 1024, 256}};
+  const auto known =
+      std::ranges::find(kKnown, compute_capability, &FlopsPerClock::compute_capability);
+  return known == std::end(kKnown) ? FlopsPerClock{} : *known;
 }
 
 /// Peak of SMs that each do `flops_per_clock`; data sheets round clocks, hence 3 %.
@@ -85,8 +95,9 @@ void check_device(Checker& check, const Device& device) {
   const auto* bf16 = find_figure(device.matrix_peak, "bf16");
   const auto* f32 = find_figure(device.vector_peak, "f32");
   if (bf16 == nullptr) check.error("device.matrix_peak", "bf16 is missing");
+  const FlopsPerClock per_clock = flops_per_clock(device.compute_capability);
   check_peak(check, device, "device.matrix_peak.bf16", bf16, device.matrix_clock.value,
-             bf16_flops_per_clock(device.compute_capability));
+             per_clock.matrix_bf16);
   for (const std::string_view type : {"tf32", "f64"})
     if (const auto* peak = find_figure(device.matrix_peak, type); peak && bf16)
       check.at_most(fmt::format("device.matrix_peak.{}", type), *peak, bf16->value, "that of bf16");
@@ -94,7 +105,8 @@ void check_device(Checker& check, const Device& device) {
     check.error("device.matrix_peak.f8", "{} is below that of bf16, {}", to_units_text(f8->value),
                 to_units_text(bf16->value));
   if (f32 == nullptr) check.error("device.vector_peak", "f32 is missing");
-  check_peak(check, device, "device.vector_peak.f32", f32, device.clock.value, 256);
+  check_peak(check, device, "device.vector_peak.f32", f32, device.clock.value,
+             per_clock.vector_f32);
 }
 
 void check_kernels(Checker& check, const KernelCosts& kernels) {

@@ -132,9 +132,6 @@ struct Host {
 inline Count gpus_per_host(const Host& host) {
   return Count(host.gpus_per_cpu.value.value() * host.cpus_per_host.value.value());
 }
-inline Bytes memory_per_host(const Host& host) {
-  return host.memory_per_cpu.value * host.cpus_per_host.value.value();
-}
 /// An equal share for each GPU of the CPU.
 inline Bytes memory_per_gpu(const Host& host) {
   return host.memory_per_cpu.value / host.gpus_per_cpu.value.value();

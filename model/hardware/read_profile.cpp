@@ -7,7 +7,6 @@
 #include <map>
 #include <optional>
 #include <span>
-#include <type_traits>
 #include <utility>
 
 #include "model/hardware/profile_fields.h"
@@ -18,9 +17,38 @@
 namespace spillway {
 namespace {
 
-/// A copy start-up or a gap may be nothing; no rate, size or count may.
+/// What a figure may be. Far from any machine, and such that whatever is computed with figures can
+/// be computed: rates as whole numbers a second, times in picoseconds, products of counts.
 template <typename Q>
-constexpr bool kMayBeZero = std::is_same_v<Q, Seconds>;
+struct Bounds;
+template <>
+struct Bounds<Bytes> {
+  static constexpr Bytes least{1}, most{std::int64_t{1} << 53};  // parse_units reads no more
+};
+template <>
+struct Bounds<BytesPerSecond> {
+  static constexpr BytesPerSecond least{1}, most{1e15};
+};
+template <>
+struct Bounds<FlopsPerSecond> {
+  static constexpr FlopsPerSecond least{1}, most{1e24};
+};
+template <>
+struct Bounds<Hertz> {
+  static constexpr Hertz least{1}, most{1e15};
+};
+template <>
+struct Bounds<Seconds> {  // a copy's start-up or a gap may be nothing
+  static constexpr Seconds least{0}, most{3600};
+};
+template <>
+struct Bounds<Factor> {
+  static constexpr Factor least{1e-6}, most{1e6};
+};
+template <>
+struct Bounds<Count> {
+  static constexpr Count least{1}, most{1'000'000};
+};
 
 /// Reads every field that visit_profile names.
 class ProfileReader {
@@ -99,6 +127,15 @@ class ProfileReader {
     check_cap("nic_bandwidth", network.nic_bandwidth, "nic_cap", network.nic_cap);
   }
 
+  /// A matrix product beside a collective takes the SMs that the collective leaves.
+  void check_factors(const HardwareProfile& profile) {
+    const Figure<Factor>& beside = profile.kernels.gemm_beside_collective;
+    const auto at = places_.find(&beside);
+    if (at != places_.end() && beside.value < Factor(1))
+      problems_.add(at->second, "'gemm_beside_collective' is below 1",
+                    "how many times as long as alone, for example \"1.6 x\"");
+  }
+
   void finish() { map().finish(); }
 
  private:
@@ -164,8 +201,13 @@ class ProfileReader {
     } else if (*parsed < Q(0)) {
       problems_.add(value->node->at, fmt::format("'{}' is negative", name),
                     fmt::format("for example \"{}\"", example_of<Q>()));
-    } else if (*parsed == Q(0) && !kMayBeZero<Q>) {
+    } else if (*parsed == Q(0) && Bounds<Q>::least > Q(0)) {
       problems_.add(value->node->at, fmt::format("'{}' is zero", name),
+                    fmt::format("for example \"{}\"", example_of<Q>()));
+    } else if (*parsed < Bounds<Q>::least || *parsed > Bounds<Q>::most) {
+      problems_.add(value->node->at,
+                    fmt::format("'{}' is outside {} to {}", name, to_units_text(Bounds<Q>::least),
+                                to_units_text(Bounds<Q>::most)),
                     fmt::format("for example \"{}\"", example_of<Q>()));
     } else {
       out = *parsed;
@@ -208,6 +250,7 @@ Result<HardwareProfile> to_profile(const YamlDocument& document) {
   visit_profile(profile, reader);
   reader.finish();
   reader.check_caps(profile);
+  reader.check_factors(profile);
   if (std::optional<Error> error = problems.first()) return *std::move(error);
   return profile;
 }

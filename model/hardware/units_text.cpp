@@ -154,8 +154,9 @@ Result<double> parse_number(std::string_view text) {
                    K::example);
   }
   const std::optional<double> value = shifted(parts.number, unit->binary ? 0 : unit->exponent);
-  if (!value) return problem("is out of range", K::example);
-  return unit->binary ? std::ldexp(*value, unit->exponent) : *value;
+  const double scaled = std::ldexp(value.value_or(INFINITY), unit->binary ? unit->exponent : 0);
+  if (!std::isfinite(scaled)) return problem("is out of range", K::example);
+  return scaled;
 }
 
 template <typename Q>

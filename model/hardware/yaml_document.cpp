@@ -7,13 +7,11 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <sstream>
-#include <system_error>
 #include <utility>
 
-#include "model/base/format.h"
+#include "model/base/regular_file.h"
+#include "model/base/utf8.h"
 
 namespace spillway {
 namespace {
@@ -129,35 +127,6 @@ Error error_at(const std::string& path, std::string_view text, TextPosition at, 
                std::move(advice)};
 }
 
-Error error_of(const std::string& path, std::string message, std::string advice = "") {
-  return Error{ErrorKind::kInput, std::move(message), {path, {}, {}}, "", std::move(advice)};
-}
-
-/// Whether `text` is well-formed UTF-8; JSON output would choke on anything else later.
-bool is_utf8(std::string_view text) {
-  std::size_t i = 0;
-  while (i < text.size()) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    const std::size_t length = lead < 0x80           ? 1
-                               : (lead >> 5) == 0x06 ? 2
-                               : (lead >> 4) == 0x0e ? 3
-                               : (lead >> 3) == 0x1e ? 4
-                                                     : 0;
-    if (length == 0 || length > text.size() - i) return false;
-    std::uint32_t point = length == 1 ? lead : lead & (0x7fU >> length);
-    for (std::size_t k = 1; k < length; ++k) {
-      const auto next = static_cast<unsigned char>(text[i + k]);
-      if ((next & 0xc0) != 0x80) return false;
-      point = (point << 6) | (next & 0x3fU);
-    }
-    constexpr std::uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
-    if (point < kSmallest[length] || point > 0x10ffff || (point >= 0xd800 && point < 0xe000))
-      return false;
-    i += length;
-  }
-  return true;
-}
-
 /// A byte that no text file has: YAML allows tab and line ends among the control characters.
 bool is_binary(char c) {
   const auto byte = static_cast<unsigned char>(c);
@@ -183,20 +152,21 @@ std::string excerpt_of(std::string_view text, TextPosition at) {
 Result<YamlDocument> parse_yaml(std::string text, std::string path) {
   YamlDocument document{std::move(path), std::move(text), {}};
   if (std::ranges::any_of(document.text, is_binary) || !is_utf8(document.text))
-    return error_of(document.path, "is not text", "a YAML file in UTF-8 is expected");
+    return error_in_file(document.path, "is not text", "a YAML file in UTF-8 is expected");
   std::istringstream stream(document.text);
   TreeBuilder builder;
   try {
     YAML::Parser parser(stream);
-    if (!parser.HandleNextDocument(builder)) return error_of(document.path, "is empty");
+    if (!parser.HandleNextDocument(builder)) return error_in_file(document.path, "is empty");
     document.root = builder.take();
     TreeBuilder second;
     if (parser.HandleNextDocument(second))
-      return error_of(document.path, "holds more than one YAML document", "remove the '---'");
+      return error_in_file(document.path, "holds more than one YAML document", "remove the '---'");
   } catch (const Refused& refused) {
     return error_at(document.path, document.text, refused.at, refused.text, refused.advice);
   } catch (const YAML::Exception& error) {
-    if (error.mark.is_null()) return error_of(document.path, "is not valid YAML: " + error.msg);
+    if (error.mark.is_null())
+      return error_in_file(document.path, "is not valid YAML: " + error.msg);
     return error_at(document.path, document.text, position_of(error.mark),
                     "is not valid YAML: " + error.msg, "");
   }
@@ -204,24 +174,10 @@ Result<YamlDocument> parse_yaml(std::string text, std::string path) {
 }
 
 Result<YamlDocument> read_yaml(const std::string& path) {
-  std::error_code code;
-  const auto status = std::filesystem::status(path, code);
-  if (!std::filesystem::exists(status)) return error_of(path, "does not exist");
-  if (std::filesystem::is_directory(status))
-    return error_of(path, "is a folder", "give the YAML file itself");
-  if (!std::filesystem::is_regular_file(status)) return error_of(path, "is not a regular file");
-  const auto size = std::filesystem::file_size(path, code);
-  if (code) return error_of(path, "cannot be read: " + code.message());
-  if (size > static_cast<std::uintmax_t>(kMaxYamlBytes.value()))
-    return error_of(path, fmt::format("is larger than {}", format_bytes(kMaxYamlBytes)),
-                    "is this really the YAML file?");
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return error_of(path, "cannot be opened");
-  std::string text(size, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(size));
-  text.resize(static_cast<std::size_t>(in.gcount()));
-  if (in.bad()) return error_of(path, "cannot be read");
-  return parse_yaml(std::move(text), path);
+  Result<std::string> text =
+      read_regular_file(path, kMaxYamlBytes, "is this really the YAML file?");
+  if (!text.ok()) return text.error();
+  return parse_yaml(std::move(text).value(), path);
 }
 
 }  // namespace spillway

@@ -98,7 +98,6 @@ class Cursor {
   /// The text from the cursor on; behind its end stands a zero.
   std::string_view rest() const { return {at_, static_cast<std::size_t>(end_ - at_)}; }
   void skip(std::size_t bytes) { at_ += bytes; }
-  const std::string& text() const { return text_; }
   std::string_view since(std::size_t start) const {
     return std::string_view(text_).substr(start, position() - start);
   }

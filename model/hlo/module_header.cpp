@@ -45,7 +45,7 @@ AliasPaths read_alias(Cursor& cursor) {
   else
     alias.parameter = static_cast<std::uint32_t>(*parameter);
   if (cursor.accept(',')) alias.parameter_path = read_path(cursor);
-  if (cursor.accept(',')) alias.must = cursor.word() == "must-alias";
+  if (cursor.accept(',')) cursor.word();  // may-alias or must-alias
   cursor.expect(')');
   return alias;
 }
@@ -97,7 +97,6 @@ StackFrames::Location read_location(Cursor& cursor) {
   StackFrames::Location location;
   for_each_field(cursor, [&location](std::string_view key, std::uint32_t number) {
     if (key == "file_name_id") location.file = number;
-    if (key == "function_name_id") location.function = number;
     if (key == "line") location.line = number;
   });
   return location;
@@ -107,7 +106,6 @@ StackFrames::Frame read_frame(Cursor& cursor) {
   StackFrames::Frame frame;
   for_each_field(cursor, [&frame](std::string_view key, std::uint32_t number) {
     if (key == "file_location_id") frame.location = number;
-    if (key == "parent_frame_id") frame.parent = number;
   });
   return frame;
 }
@@ -156,6 +154,7 @@ ModuleHeader read_module_header(Cursor& cursor) {
 
 std::shared_ptr<const StackFrames> read_stack_frames(Cursor& cursor) {
   std::shared_ptr<StackFrames> frames;
+  std::vector<std::string_view> functions;  // nobody asks for them
   const auto accept_table = [&](std::string_view name) {
     if (!cursor.accept_word(name)) return false;
     if (frames == nullptr) frames = std::make_shared<StackFrames>();
@@ -165,7 +164,7 @@ std::shared_ptr<const StackFrames> read_stack_frames(Cursor& cursor) {
     if (accept_table("FileNames"))
       read_rows(cursor, frames->files, read_string);
     else if (accept_table("FunctionNames"))
-      read_rows(cursor, frames->functions, read_string);
+      read_rows(cursor, functions, read_string);
     else if (accept_table("FileLocations"))
       read_rows(cursor, frames->locations, read_location);
     else if (accept_table("StackFrames"))
@@ -193,7 +192,7 @@ std::vector<InputOutputAlias> resolve_aliases(const std::vector<AliasPaths>& ali
       cursor.fail_at(alias.at, "input_output_alias names a parameter that does not exist");
       return {};
     }
-    resolved.push_back({*output, alias.parameter, *node, alias.must});
+    resolved.push_back({*output, alias.parameter, *node});
   }
   return resolved;
 }

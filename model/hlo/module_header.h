@@ -16,7 +16,6 @@ struct AliasPaths {
   std::string_view at;  ///< where it stands
   std::vector<std::int64_t> output, parameter_path;
   std::uint32_t parameter = 0;
-  bool must = false;
 };
 
 struct ModuleHeader {

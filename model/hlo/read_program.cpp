@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "model/hlo/read_file.h"
+#include "model/base/read_file.h"
 #include "model/hlo/text_reader.h"
 #include "model/program/validate.h"
 
@@ -31,10 +31,6 @@ int likeliness(const std::string& name) {
   return name.find("train") == std::string::npos ? 1 : 2;
 }
 
-Error folder_error(const std::string& folder, std::string text, std::string advice = "") {
-  return Error{ErrorKind::kInput, std::move(text), {folder, {}, {}}, "", std::move(advice)};
-}
-
 /// The optimised module of a dump folder that is most likely the training step: by its name, and of
 /// equals the largest.
 Result<std::string> pick_training_step(const std::string& folder) {
@@ -49,12 +45,12 @@ Result<std::string> pick_training_step(const std::string& folder) {
     const std::uintmax_t size = at->file_size(unknown);
     candidates.push_back({at->path().string(), likeliness(name), unknown ? 0 : size});
   }
-  if (failed) return folder_error(folder, "cannot be listed: " + failed.message());
+  if (failed) return error_in_file(folder, "cannot be listed: " + failed.message());
   if (candidates.empty())
-    return folder_error(folder,
-                        has_protos ? "holds binary protos, but no *after_optimizations.txt"
-                                   : "holds no *after_optimizations.txt",
-                        "dump with XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\"");
+    return error_in_file(folder,
+                         has_protos ? "holds binary protos, but no *after_optimizations.txt"
+                                    : "holds no *after_optimizations.txt",
+                         "dump with XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\"");
   const auto is_less = [](const Candidate& a, const Candidate& b) {
     if (a.likely != b.likely) return a.likely < b.likely;
     return a.size != b.size ? a.size < b.size : a.path > b.path;

@@ -273,7 +273,7 @@ void Assigner::assign_new(BufferId id) {
 void Assigner::run_heap(MemorySpace space, const std::vector<BufferId>& buffers) {
   const HeapPlan plan = replay_heap(program_, out_.values, out_.liveness, buffers, sharing_);
   const HeapResult packed = pack_heap(plan.items);
-  out_.heaps.push_back({space, packed.size, packed.temporal});
+  out_.heaps.push_back({space, packed.size});
   const AllocationId allocation =
       out_.allocations.push({.size = packed.size, .space = space, .parameter = {}});
   const std::size_t first_cell = out_.cells.size();

@@ -54,7 +54,6 @@ struct MemoryAssignment {
   struct Heap {
     MemorySpace space = MemorySpace::kDevice;
     Bytes size;
-    bool temporal = false;  ///< which of XLA's two orders won
   };
   std::vector<Heap> heaps;
 };

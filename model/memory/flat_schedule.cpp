@@ -61,8 +61,9 @@ class Flattener {
     }
     const auto& order = schedule_.order[id];
     const InstructionIndex i = order.empty() ? InstructionIndex(frame.next) : order[frame.next];
-    const auto callees =
-        flows(computation[i].opcode) ? computation.called(i) : std::span<const ComputationId>();
+    const auto callees = runs_what_it_calls(computation[i].opcode)
+                             ? computation.called(i)
+                             : std::span<const ComputationId>();
     while (frame.next_callee < callees.size()) {
       const ComputationId callee = callees[frame.next_callee++];
       if (flat_.reaches(callee)) continue;
@@ -74,11 +75,6 @@ class Flattener {
     flat_.order.push_back({id, i});
     ++frame.next;
     frame.next_callee = 0;
-  }
-
-  static bool flows(Opcode opcode) {
-    return opcode == Opcode::kWhile || opcode == Opcode::kCall || opcode == Opcode::kConditional ||
-           opcode == Opcode::kAsyncStart;
   }
 
   LogicalTime now() const { return flat_.end(); }
@@ -94,13 +90,10 @@ class Flattener {
 
 Result<Schedule> text_schedule(const Program& program) {
   if (!program.is_scheduled)
-    return Error{
-        ErrorKind::kInput,
-        "the module is not scheduled (no is_scheduled=true)",
-        {program.path, {}, {}},
-        "",
+    return error_in_file(
+        program.path, "the module is not scheduled (no is_scheduled=true)",
         "memory and time depend on the order XLA chose: give the …after_optimizations.txt of "
-        "the dump, not an earlier stage"};
+        "the dump, not an earlier stage");
   Schedule schedule;
   schedule.order.resize(program.computations.size());
   return schedule;

@@ -126,9 +126,8 @@ HeapResult pack_heap(const std::vector<HeapItem>& items) {
     for (const SortKey& key : keys) order.push_back(key.item);
     return pack(items, order, times);
   };
-  HeapResult by_size = pack_in_order(spatial);
-  HeapResult by_time = pack_in_order(temporal);
-  by_time.temporal = true;
+  const HeapResult by_size = pack_in_order(spatial);
+  const HeapResult by_time = pack_in_order(temporal);
   return by_time.size < by_size.size ? by_time : by_size;
 }
 

@@ -26,7 +26,6 @@ Bytes largest_use(const HeapItem& item);
 struct HeapResult {
   Bytes size;
   std::vector<Bytes> offsets;  ///< of each item
-  bool temporal = false;       ///< which of the two orders won
 };
 
 /// Every offset is a multiple of this.

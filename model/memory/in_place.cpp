@@ -24,7 +24,7 @@ Place follow_indirections(const Computation& computation, Place at) {
       const ShapeNodeIndex child = in.shape.element_node(path[0]);
       const Operand operand = operands[path[0]];
       at = {operand.instruction, operand.node + (at.node - child)};
-    } else if ((in.opcode == Opcode::kBitcast || in.opcode == Opcode::kReshape) && at.node == 0) {
+    } else if (is_renaming(in.opcode) && at.node == 0) {
       at = {operands[0].instruction, operands[0].node};
     } else {
       return at;

@@ -98,7 +98,8 @@ std::optional<ValueId> resident_at(const MemoryAssignment& memory,
   std::optional<ValueId> found;
   for (const ValueId value : values) {
     const LiveRange& range = memory.liveness.ranges[value];
-    if (range.start <= position && position <= range.end) found = value;
+    if (position < range.start || range.end < position) continue;
+    if (!found || memory.liveness.ranges[*found].start <= range.start) found = value;
   }
   return found;
 }
@@ -187,6 +188,10 @@ MemoryTotals sum_totals(const MemoryAssignment& memory) {
   return totals;
 }
 
+Bytes host_bytes(const MemoryTotals& totals) {
+  return totals.host_temp + totals.host_argument + totals.host_output - totals.host_alias;
+}
+
 HostTraffic sum_traffic(const Program& program) {
   const Multiplicity times = multiplicity(program);
   HostTraffic traffic;
@@ -195,8 +200,7 @@ HostTraffic sum_traffic(const Program& program) {
   for (const ComputationId id : ids(program.computations)) {
     if (times.runs[id] == 0) continue;
     const bool is_inner = std::ranges::any_of(sites[id], [&program](InstructionId site) {
-      const Opcode opcode = program[site].opcode;
-      return opcode != Opcode::kWhile && opcode != Opcode::kCall && opcode != Opcode::kConditional;
+      return !is_control_flow(program[site].opcode);
     });
     if (is_inner) continue;
     for (const InstructionIndex i : program[id].instructions()) {

@@ -58,6 +58,9 @@ struct MemoryReport {
 };
 
 MemoryTotals sum_totals(const MemoryAssignment& memory);
+
+/// Pinned host memory of one device: temporaries, arguments, and results that reuse no argument.
+Bytes host_bytes(const MemoryTotals& totals);
 HostTraffic sum_traffic(const Program& program);
 MemoryReport make_memory_report(const Program& program, const MemoryAssignment& memory);
 

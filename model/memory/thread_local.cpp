@@ -22,13 +22,11 @@ class ThreadLocalFinder {
       stack.pop_back();
       for (const InstructionIndex i : computation.instructions()) {
         const Opcode opcode = computation[i].opcode;
-        const bool flows = opcode == Opcode::kWhile || opcode == Opcode::kCall ||
-                           opcode == Opcode::kConditional || opcode == Opcode::kAsyncStart;
         for (const ComputationId callee : computation.called(i)) {
           if (seen_[callee]) continue;
           seen_[callee] = 1;
           stack.push_back(callee);
-          if (!flows && opcode != Opcode::kFusion) add(program_[callee]);
+          if (!runs_what_it_calls(opcode) && opcode != Opcode::kFusion) add(program_[callee]);
         }
       }
     }

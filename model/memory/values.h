@@ -43,7 +43,6 @@ class ValueTable {
   ValueId at(ComputationId id, Operand operand) const {
     return at({id, operand.instruction}, operand.node);
   }
-  bool contains(ComputationId id) const { return !base_[id].empty(); }
 
  private:
   friend class ValueTableBuilder;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/base/format.h"
+
 namespace spillway {
 namespace {
 
@@ -22,24 +24,35 @@ double smallest_fraction(Bytes need, Bytes hbm) {
 
 }  // namespace
 
-Budget make_budget(const HardwareProfile& profile, const BudgetWishes& wishes) {
+std::int64_t host_pool_gib(Bytes need) {
+  constexpr std::int64_t kGibibyte = std::int64_t{1} << 30;
+  return (need.value() + kGibibyte - 1) / kGibibyte;
+}
+
+Result<Budget> make_budget(const HardwareProfile& profile, const Topology& topology,
+                           const BudgetWishes& wishes) {
   Budget budget;
   budget.hbm = profile.device.hbm_capacity.value;
   budget.reserve = profile.device.reserve.value;
   budget.fraction = wishes.fraction.value_or(kDefaultMemoryFraction);
   budget.pool = pool_of(budget.hbm, budget.fraction);
+  if (wishes.hbm_limit && *wishes.hbm_limit > budget.hbm)
+    return Error{ErrorKind::kUsage,
+                 "--hbm-limit " + format_bytes(*wishes.hbm_limit) + " is above the HBM of " +
+                     profile.id + ", " + format_bytes(budget.hbm),
+                 {},
+                 "",
+                 "leave it out for JAX's share of the HBM, or give what the step may allocate"};
   if (wishes.hbm_limit) {
     budget.pool = *wishes.hbm_limit;
     budget.fraction = ratio(budget.pool, budget.hbm);
   }
-  budget.host = wishes.host_limit.value_or(memory_per_gpu(profile.host));
-  budget.host_origin =
-      wishes.host_limit ? "the limit given" : "the GPU's share of its CPU's memory";
+  const std::int64_t sharing = gpus_sharing_cpu(topology, profile);
+  budget.host = wishes.host_limit.value_or(profile.host.memory_per_cpu.value / sharing);
+  budget.host_origin = wishes.host_limit ? "the limit given"
+                       : sharing > 1     ? "the GPU's share of its CPU's memory"
+                                         : "its CPU's memory, which it has to itself";
   return budget;
-}
-
-Bytes host_bytes(const MemoryTotals& totals) {
-  return totals.host_temp + totals.host_argument + totals.host_output - totals.host_alias;
 }
 
 Fit check_fit(const MemoryTotals& totals, const Budget& budget) {

@@ -9,6 +9,8 @@
 #include <optional>
 #include <string>
 
+#include "model/base/result.h"
+#include "model/cost/topology.h"
 #include "model/hardware/profile.h"
 #include "model/memory/memory_report.h"
 
@@ -16,6 +18,13 @@ namespace spillway {
 
 /// JAX's default for XLA_PYTHON_CLIENT_MEM_FRACTION.
 inline constexpr double kDefaultMemoryFraction = 0.75;
+
+/// XLA's pool of pinned host memory for each device: the default of
+/// XLA_PJRT_GPU_HOST_MEMORY_LIMIT_GB (GetGpuHostAllocator in xla/pjrt/gpu/gpu_helpers.cc).
+inline constexpr Bytes kDefaultHostPool{std::int64_t{64} << 30};
+
+/// The value of XLA_PJRT_GPU_HOST_MEMORY_LIMIT_GB that holds `need`.
+std::int64_t host_pool_gib(Bytes need);
 
 struct Budget {
   Bytes hbm;                                 ///< of the device
@@ -33,11 +42,10 @@ struct BudgetWishes {
   std::optional<Bytes> host_limit;
 };
 
-/// Without wishes: JAX's fraction of the HBM, and the GPU's share of its CPU's memory.
-Budget make_budget(const HardwareProfile& profile, const BudgetWishes& wishes);
-
-/// Pinned host memory of one device: temporaries, arguments, and results that reuse no argument.
-Bytes host_bytes(const MemoryTotals& totals);
+/// Without wishes: JAX's fraction of the HBM, and an equal share of its CPU's memory for each GPU
+/// of the program that the CPU has. Refused: more HBM than there is.
+Result<Budget> make_budget(const HardwareProfile& profile, const Topology& topology,
+                           const BudgetWishes& wishes);
 
 struct Fit {
   bool fits = false;

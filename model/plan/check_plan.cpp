@@ -53,9 +53,7 @@ std::vector<ComputationId> reached_by_control_flow(const Program& program) {
   seen[program.entry.index] = true;
   for (std::size_t k = 0; k < found.size(); ++k)
     for (const InstructionIndex i : program[found[k]].instructions()) {
-      const Opcode opcode = program[found[k]][i].opcode;
-      if (opcode != Opcode::kWhile && opcode != Opcode::kCall && opcode != Opcode::kConditional)
-        continue;
+      if (!is_control_flow(program[found[k]][i].opcode)) continue;
       for (const ComputationId callee : program[found[k]].called(i))
         if (!seen[callee.index]) {
           seen[callee.index] = true;

@@ -125,7 +125,7 @@ IdVector<ComputationId, std::vector<InstructionId>> callers(const Program& progr
   return sites;
 }
 
-Multiplicity multiplicity(const Program& program) {
+Multiplicity multiplicity(const Program& program, bool (*follows)(Opcode)) {
   Multiplicity result;
   result.runs = IdVector<ComputationId, std::int64_t>(program.computations.size(), 0);
   result.runs[program.entry] = 1;
@@ -137,7 +137,7 @@ Multiplicity multiplicity(const Program& program) {
     const Computation& computation = program[id];
     for (const InstructionIndex i : computation.instructions()) {
       const auto called = computation.called(i);
-      if (called.empty()) continue;
+      if (called.empty() || (follows && !follows(computation[i].opcode))) continue;
       std::int64_t times = 1;
       if (computation[i].opcode == Opcode::kWhile) {
         const auto count = known_trip_count(computation, i);

@@ -25,9 +25,10 @@ IdVector<ComputationId, std::vector<InstructionId>> callers(const Program& progr
 /// How often a computation runs in one execution of the program: trip counts of the loops around it
 /// multiplied, at most 2^63 - 1. Loops whose count XLA does not know count once and are listed.
 struct Multiplicity {
-  IdVector<ComputationId, std::int64_t> runs;  ///< 0: not reached from the entry by control flow
+  IdVector<ComputationId, std::int64_t> runs;  ///< 0: not reached from the entry
   std::vector<InstructionId> unknown_trip_counts;
 };
-Multiplicity multiplicity(const Program& program);
+/// Calls of every kind count, or only those of opcodes that `follows` accepts.
+Multiplicity multiplicity(const Program& program, bool (*follows)(Opcode) = nullptr);
 
 }  // namespace spillway

@@ -46,13 +46,6 @@ class CallRules {
   }
 
  private:
-  static std::string first_of(std::string broken) { return broken; }
-  template <typename Rule, typename... Rules>
-  static std::string first_of(std::string broken, Rule next, Rules... others) {
-    if (!broken.empty()) return broken;
-    return first_of(next(), others...);
-  }
-
   Shape operand(std::size_t k) const { return computation_.shape_of(operands_[k]); }
   std::string name(ComputationId id) const { return quoted(program_[id].name()); }
 

@@ -49,6 +49,21 @@ std::uint32_t parameter_number(const Instruction& parameter) {
   return number;
 }
 
+Operand behind_renamings(const Computation& computation, Operand value) {
+  while (is_renaming(computation[value.instruction].opcode)) {
+    const auto operands = computation.operands(value.instruction);
+    check(!operands.empty(), "a bitcast renames nothing");
+    value = operands[0];
+  }
+  return value;
+}
+
+std::optional<std::uint32_t> find_parameter(const Computation& computation, Operand value) {
+  const Instruction& source = computation[behind_renamings(computation, value).instruction];
+  if (source.opcode != Opcode::kParameter) return std::nullopt;
+  return parameter_number(source);
+}
+
 std::string_view metadata_field(const Computation& computation, InstructionIndex i,
                                 std::string_view key) {
   const std::string_view text = computation.attribute(i, "metadata").value_or("");

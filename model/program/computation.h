@@ -143,6 +143,12 @@ std::shared_ptr<const Computation> make_computation(ComputationParts parts);
 /// A parameter's number.
 std::uint32_t parameter_number(const Instruction& parameter);
 
+/// What a value is a renaming of, through bitcasts and reshapes; itself where it is none.
+Operand behind_renamings(const Computation& computation, Operand value);
+
+/// The number of the parameter that a value is, behind renamings; empty where it is none.
+std::optional<std::uint32_t> find_parameter(const Computation& computation, Operand value);
+
 /// The part `key=value` of metadata, for example op_name, without quotes; empty when absent.
 std::string_view metadata_field(const Computation& computation, InstructionIndex i,
                                 std::string_view key);

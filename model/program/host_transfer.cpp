@@ -8,34 +8,23 @@ bool on_host(Shape shape) { return shape.is_array() && is_host(shape.space()); }
 /// A slice, an update or a copy somewhere behind bitcasts at a computation's root. Of a copy of a
 /// slice, the slice.
 std::optional<InstructionIndex> slice_at_root(const Computation& computation) {
-  InstructionIndex at = computation.root().instruction;
+  Operand at = computation.root();
   std::optional<InstructionIndex> copy;
   for (;;) {
-    switch (computation[at].opcode) {
+    const InstructionIndex i = behind_renamings(computation, at).instruction;
+    switch (computation[i].opcode) {
       case Opcode::kCopy:
-        copy = at;
-        [[fallthrough]];
-      case Opcode::kBitcast:
-      case Opcode::kReshape:
-        at = computation.operands(at)[0].instruction;
+        copy = i;
+        at = computation.operands(i)[0];
         break;
       case Opcode::kDynamicSlice:
       case Opcode::kDynamicUpdateSlice:
       case Opcode::kSlice:
-        return at;
+        return i;
       default:
         return copy;
     }
   }
-}
-
-/// The operand of the call that feeds `inner`, behind bitcasts, if it is a parameter.
-std::optional<std::uint32_t> parameter_behind(const Computation& computation, Operand inner) {
-  InstructionIndex at = inner.instruction;
-  while (computation[at].opcode == Opcode::kBitcast || computation[at].opcode == Opcode::kReshape)
-    at = computation.operands(at)[0].instruction;
-  if (computation[at].opcode != Opcode::kParameter) return std::nullopt;
-  return parameter_number(computation[at]);
 }
 
 /// What a copy or slice moves, given where it reads and where it writes.
@@ -49,7 +38,6 @@ std::optional<HostTransfer> classify(const Computation& computation, Instruction
   transfer.bytes = in.shape.bytes();
   if (in.opcode == Opcode::kDynamicUpdateSlice)
     transfer.bytes = computation.shape_of(computation.operands(i)[1]).bytes();
-  transfer.is_slice = in.opcode != Opcode::kCopy && in.opcode != Opcode::kCopyStart;
   return transfer;
 }
 
@@ -62,7 +50,7 @@ std::optional<HostTransfer> wrapped_transfer(const Program& program, Instruction
   if (inner->root_instruction().opcode == Opcode::kFusion) {
     const InstructionIndex fusion = inner->root().instruction;
     for (const Operand& operand : inner->operands(fusion)) {
-      const auto number = parameter_behind(*inner, operand);
+      const auto number = find_parameter(*inner, operand);
       if (!number) return std::nullopt;
       through.push_back(*number);
     }
@@ -70,7 +58,7 @@ std::optional<HostTransfer> wrapped_transfer(const Program& program, Instruction
   }
   const auto slice = slice_at_root(*inner);
   if (!slice) return std::nullopt;
-  const auto number = parameter_behind(*inner, inner->operands(*slice)[0]);
+  const auto number = find_parameter(*inner, inner->operands(*slice)[0]);
   if (!number) return std::nullopt;
   const std::uint32_t operand_number = through.empty() ? *number : through[*number];
   const auto operands = outer.operands(id.instruction);

@@ -15,8 +15,7 @@ enum class TransferDirection {
 
 struct HostTransfer {
   TransferDirection direction = TransferDirection::kDeviceToHost;
-  Bytes bytes;            ///< that cross the link: of the slice, never of the stacked array
-  bool is_slice = false;  ///< one slice of a stacked array: what a scanned layer moves
+  Bytes bytes;  ///< that cross the link: of the slice, never of the stacked array
   /// The array in host memory: an operand of the instruction for a reload, and for an offload of a
   /// slice; empty where the transfer makes a new host array.
   std::optional<Operand> host_array;

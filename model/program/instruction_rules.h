@@ -59,6 +59,14 @@ std::string broken_operand_rule(const Computation& computation, InstructionIndex
 std::string broken_shape_rule(const Computation& computation, InstructionIndex i);
 std::string broken_call_rule(const Program& program, InstructionId id, Signatures& signatures);
 
+/// The first rule that is broken; a later one may rely on those before it, and is only then asked.
+inline std::string first_of(std::string broken) { return broken; }
+template <typename Rule, typename... Rules>
+std::string first_of(std::string broken, Rule next, Rules... others) {
+  if (!broken.empty()) return broken;
+  return first_of(next(), others...);
+}
+
 /// A shape as messages show it: the first part of a long one.
 std::string brief(Shape shape);
 /// Where two shapes differ, as " at {3}: f32[2] and f32[3]"; for whole shapes ": f32[2] and

@@ -124,6 +124,16 @@ bool is_collective(Opcode opcode) {
   }
 }
 
+bool is_renaming(Opcode opcode) { return opcode == Opcode::kBitcast || opcode == Opcode::kReshape; }
+
+bool is_control_flow(Opcode opcode) {
+  return opcode == Opcode::kWhile || opcode == Opcode::kCall || opcode == Opcode::kConditional;
+}
+
+bool runs_what_it_calls(Opcode opcode) {
+  return is_control_flow(opcode) || opcode == Opcode::kAsyncStart;
+}
+
 bool is_async_start(Opcode opcode) {
   switch (opcode) {
     case Opcode::kAllGatherStart:

@@ -76,6 +76,16 @@ bool is_elementwise(Opcode opcode);
 /// Whether the instruction moves data between devices and runs at once: all-gather, all-reduce, …
 bool is_collective(Opcode opcode);
 
+/// Whether the instruction shows its operand under another shape, element for element in the order
+/// of memory: bitcasts, and reshapes, which after layout assignment are no more than that.
+bool is_renaming(Opcode opcode);
+
+/// Whether control goes into the computations that the instruction calls: loops, calls, branches.
+/// Fusions and the functions of reductions are part of one kernel.
+bool is_control_flow(Opcode opcode);
+/// The same with what async starts wrap: whatever is called and runs by itself.
+bool runs_what_it_calls(Opcode opcode);
+
 /// `X-start` and `X-done` in either spelling: the generic async pair, and the older named ones.
 bool is_async_start(Opcode opcode);
 bool is_async_done(Opcode opcode);

@@ -22,19 +22,18 @@ struct InputOutputAlias {
   ShapeNodeIndex output = 0;  ///< node of the entry root's shape
   std::uint32_t parameter = 0;
   ShapeNodeIndex parameter_node = 0;
-  bool must = false;  ///< must-alias, else may-alias
 };
 
 /// Where a line of the user's program stands: tables that `stack_frame_id` in metadata refers to.
 /// Ids start at 1 as in the text; 0 is none.
 struct StackFrames {
   struct Location {
-    std::uint32_t file = 0, function = 0, line = 0;
+    std::uint32_t file = 0, line = 0;
   };
   struct Frame {
-    std::uint32_t location = 0, parent = 0;
+    std::uint32_t location = 0;
   };
-  std::vector<std::string_view> files, functions;
+  std::vector<std::string_view> files;
   std::vector<Location> locations;
   std::vector<Frame> frames;
 };

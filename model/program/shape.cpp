@@ -65,10 +65,6 @@ bool find_element_type(std::string_view name, ElementType& type) {
 
 int element_bits(ElementType type) { return row_of(type).bits; }
 
-bool is_floating(ElementType type) {
-  return type >= ElementType::kF4E2M1FN && type <= ElementType::kF64;
-}
-
 std::span<const std::int64_t> Shape::dims() const {
   const auto& n = node();
   if (n.type == ElementType::kTuple) return {};

@@ -60,8 +60,6 @@ std::string_view element_type_name(ElementType type);
 bool find_element_type(std::string_view name, ElementType& type);
 /// Bits of one element; 0 for token, opaque and tuple.
 int element_bits(ElementType type);
-/// Whether one value has an exponent: f16, bf16, f8…, f32, f64 (not complex).
-bool is_floating(ElementType type);
 
 /// Memory spaces by XLA's numbers. 0, 1 and 2 are all HBM; what XLA prints as a name is not
 /// trusted.

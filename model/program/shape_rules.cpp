@@ -31,6 +31,7 @@ class ShapeRules {
       case Opcode::kPad:
       case Opcode::kGather:
       case Opcode::kConcatenate:
+      case Opcode::kFft:
       case Opcode::kIota:
       case Opcode::kDot:
       case Opcode::kScaledDot:
@@ -38,10 +39,13 @@ class ShapeRules {
       case Opcode::kRaggedDot:
         return only_arrays_of_rank(1);
       case Opcode::kCholesky:
+        return first_of(only_arrays_of_rank(2),
+                        [this] { return same_as_operand(in_.shape, operand(0)); });
       case Opcode::kTriangularSolve:
-        return only_arrays_of_rank(2);
+        return first_of(only_arrays_of_rank(2),
+                        [this] { return same_as_operand(in_.shape, operand(1)); });
       case Opcode::kConvolution:
-        return convolution();
+        return first_of(only_arrays_of_rank(2), [this] { return counts_and_steps(); });
       case Opcode::kDynamicSlice:
         return dynamic_slice(operand(0), in_.shape, 1);
       case Opcode::kSlice:
@@ -59,15 +63,16 @@ class ShapeRules {
       case Opcode::kReduce:
         return reduction();
       case Opcode::kReduceWindow:
-        return window_of_rank(operand(0).dims().size(), reduction());
+        return first_of(reduction(), [this] { return window(); });
       case Opcode::kSelectAndScatter:
-        return window_of_rank(operand(0).dims().size(), only_arrays());
+        return first_of(only_arrays(), [this] { return window(); });
       case Opcode::kScatter:
         return scatter();
       case Opcode::kSort:
       case Opcode::kAllReduce:
       case Opcode::kAllReduceStart:
-        return shapes_of_operands(in_.shape);
+      case Opcode::kCollectiveBroadcast:
+        return first_of(operands_are_arrays(), [this] { return shapes_of_operands(); });
       case Opcode::kAllGather:
       case Opcode::kReduceScatter:
         return concatenating_collective();
@@ -108,6 +113,10 @@ class ShapeRules {
 
   std::string only_arrays_of_rank(std::size_t rank) const {
     if (!in_.shape.is_array()) return fmt::format("makes an array, not {}", brief(in_.shape));
+    return operands_are_arrays(rank);
+  }
+
+  std::string operands_are_arrays(std::size_t rank = 0) const {
     for (std::size_t k = 0; k < operands_.size(); ++k)
       if (!operand(k).is_array() || operand(k).dims().size() < rank)
         return fmt::format("needs arrays{} as operands, and operand {} is {}",
@@ -159,14 +168,18 @@ class ShapeRules {
 
   std::string tuple() const {
     if (in_.shape.is_tuple() && in_.shape.tuple_size() == operands_.size())
-      return shapes_of_operands(in_.shape);
+      return elements_are_operands(in_.shape);
     return fmt::format("groups {} operand(s), but its shape is {}", operands_.size(),
                        brief(in_.shape));
   }
 
   /// One operand: its shape; several: the tuple of theirs.
-  std::string shapes_of_operands(Shape shape) const {
-    if (operands_.size() == 1 && compatible(shape, operand(0))) return {};
+  std::string shapes_of_operands() const {
+    if (operands_.size() == 1 && compatible(in_.shape, operand(0))) return {};
+    return elements_are_operands(in_.shape);
+  }
+
+  std::string elements_are_operands(Shape shape) const {
     if (shape.tuple_size() != operands_.size())
       return fmt::format("has {} operand(s), but the shape {}", operands_.size(), brief(shape));
     ShapeNodeIndex node = 1;
@@ -198,10 +211,7 @@ class ShapeRules {
     const bool flat = in_.shape.is_flat_tuple() && in_.shape.tuple_size() == inputs;
     if (!fits && !flat)
       return fmt::format("makes {} array(s), but its shape is {}", inputs, brief(in_.shape));
-    for (std::size_t k = 0; k < operands_.size(); ++k)
-      if (!operand(k).is_array())
-        return fmt::format("needs arrays as operands, and operand {} is {}", k, brief(operand(k)));
-    return {};
+    return operands_are_arrays();
   }
 
   std::string concatenating_collective() const {
@@ -224,11 +234,8 @@ class ShapeRules {
   std::string async_start() const {
     if (in_.shape.tuple_size() < 2) return "has the shape (operands, results, …)";
     const Shape inputs = in_.shape.element(0);
-    if (inputs.is_tuple()) return shapes_of_operands(inputs);
-    for (std::size_t k = 0; k < operands_.size(); ++k)
-      if (!operand(k).is_array())
-        return fmt::format("needs arrays as operands, and operand {} is {}", k, brief(operand(k)));
-    return {};
+    if (inputs.is_tuple()) return elements_are_operands(inputs);
+    return operands_are_arrays();
   }
 
   /// The result is one element of what the start made.
@@ -255,11 +262,15 @@ class ShapeRules {
     return parse_integers(text.substr(at, text.find_first_of(" }", at) - at));
   }
 
-  std::string window_of_rank(std::size_t rank, std::string before) const {
-    if (!before.empty()) return before;
-    const std::size_t found = window_field("size=").size();
-    if (rank == found) return {};
-    return fmt::format("needs a window of {} dimension(s), and has one of {}", rank, found);
+  /// The window, the operand it moves over and an array it makes have equally many dimensions.
+  std::string window() const {
+    const std::size_t rank = operand(0).dims().size();
+    if (const std::size_t found = window_field("size=").size(); found != rank)
+      return fmt::format("needs a window of {} dimension(s), and has one of {}", rank, found);
+    if (in_.shape.is_array() && in_.shape.dims().size() != rank)
+      return fmt::format("moves a window over {}, but makes {}", brief(operand(0)),
+                         brief(in_.shape));
+    return {};
   }
 
   bool positive(std::string_view name) const {
@@ -267,8 +278,8 @@ class ShapeRules {
     return numbers.empty() || numbers[0] > 0;
   }
 
-  std::string convolution() const {
-    if (std::string broken = only_arrays_of_rank(2); !broken.empty()) return broken;
+  /// What convolutions divide by.
+  std::string counts_and_steps() const {
     if (!positive("feature_group_count") || !positive("batch_group_count"))
       return "needs group counts above 0";
     for (const std::string_view key : {"stride=", "lhs_dilate=", "rhs_dilate="})
@@ -284,7 +295,7 @@ class ShapeRules {
     if (operands_.size() < 2)
       return fmt::format("calls {} with {} operand(s), not 2 or more", target, operands_.size());
     if (in_.shape.is_tuple() && in_.shape.tuple_size() == 0) return "makes nothing";
-    return {};
+    return counts_and_steps();
   }
 
   const Computation& computation_;

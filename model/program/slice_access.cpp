@@ -1,18 +1,10 @@
 #include "model/program/slice_access.h"
 
+#include <utility>
 #include <vector>
 
 namespace spillway {
 namespace {
-
-/// The fusion operand behind an inner value, through bitcasts and reshapes only.
-std::optional<std::uint32_t> outer_operand(const Computation& inner, Operand value) {
-  InstructionIndex at = value.instruction;
-  while (inner[at].opcode == Opcode::kBitcast || inner[at].opcode == Opcode::kReshape)
-    at = inner.operands(at)[0].instruction;
-  if (inner[at].opcode != Opcode::kParameter) return std::nullopt;
-  return parameter_number(inner[at]);
-}
 
 /// Follows a fusion's parameter through bitcasts to those who read it, and joins what they do.
 class FusionAccess {
@@ -31,7 +23,7 @@ class FusionAccess {
       const Use use = open.back();
       open.pop_back();
       const Opcode opcode = inner_[use.user].opcode;
-      if (opcode == Opcode::kBitcast || opcode == Opcode::kReshape)
+      if (is_renaming(opcode))
         push_uses(use.user);
       else if (use.operand_number != 0 || !join(use.user))
         return std::nullopt;
@@ -44,19 +36,27 @@ class FusionAccess {
     switch (inner_[user].opcode) {
       case Opcode::kDynamicSlice:
       case Opcode::kSlice:
-        if (!found_ || found_->kind == AccessKind::kSliceRead)
-          found_ = SliceAccess{AccessKind::kSliceRead, inner_[user].shape, {}};
+        join({AccessKind::kSliceRead, inner_[user].shape, {}});
         return true;
       case Opcode::kDynamicUpdateSlice: {
         const Operand update = inner_.operands(user)[1];
-        found_ = SliceAccess{AccessKind::kSliceUpdate, inner_.shape_of(update), {}};
-        if (const auto number = outer_operand(inner_, update))
-          found_->update = outer_.operands(fusion_)[*number];
+        SliceAccess access{AccessKind::kSliceUpdate, inner_.shape_of(update), {}};
+        if (const auto number = find_parameter(inner_, update))
+          access.update = outer_.operands(fusion_)[*number];
+        join(access);
         return true;
       }
       default:
         return false;
     }
+  }
+
+  /// An update says more than a read; of two alike, the larger does.
+  void join(const SliceAccess& access) {
+    const auto rank = [](const SliceAccess& a) {
+      return std::pair(a.kind == AccessKind::kSliceUpdate, a.slice.bytes());
+    };
+    if (!found_ || rank(access) > rank(*found_)) found_ = access;
   }
 
   const Computation& outer_;

@@ -11,13 +11,15 @@ namespace spillway {
 enum class AccessKind {
   kWhole,        ///< all of it, or in a way that cannot be told
   kSliceRead,    ///< only slices
-  kSliceUpdate,  ///< writes a slice into it, in place
+  kSliceUpdate,  ///< writes a slice into it, in place, and reads at most slices of it
 };
 
 struct SliceAccess {
   AccessKind kind = AccessKind::kWhole;
-  Shape slice;  ///< what is read or written; the whole operand for kWhole
-  /// For kSliceUpdate, where the update comes from: an operand of the instruction; empty when a
+  /// What is read, or for kSliceUpdate what is written: the largest where a fusion takes several;
+  /// the whole operand for kWhole.
+  Shape slice;
+  /// For kSliceUpdate, where that update comes from: an operand of the instruction; empty when a
   /// fusion computes the update itself.
   std::optional<Operand> update;
 };

@@ -16,9 +16,12 @@ namespace {
 constexpr std::uint32_t kDeepestCalls = 256;
 /// Instructions a program has with every call written out, loops once.
 constexpr double kMostExpanded = 1e8;
-/// Bytes of all arrays a step makes and reads, loops multiplied: sums of them fit 64 bits.
-constexpr double kMostBytes = 1e18;
-constexpr double kMostRuns = 1e15;
+/// Of one step, loops multiplied: bytes of all arrays made and read, and instructions run. Sums fit
+/// 64 bits, and so does simulated time, picoseconds up to 106 days: 1e17 bytes take 12 days at 100
+/// GB/s and 1e11 launches of 10 us as long, where the largest steps have some 1e15 bytes and 1e8
+/// launches.
+constexpr double kMostBytes = 1e17;
+constexpr double kMostLaunches = 1e11;
 
 double bytes_of(Shape shape) {
   double sum = 0;
@@ -120,9 +123,10 @@ bool Validator::is_sound(InstructionId id, const Instruction& in) {
     const auto is_same = [&](const Operand& operand) {
       return operand.node == 0 && shapes_[operand.instruction.index] == in.shape;
     };
-    if (in.shape.is_array() && std::ranges::all_of(computation.operands(id.instruction), is_same))
-      return true;
-    if (!internal::broken_shape_rule(computation, id.instruction).empty()) return false;
+    const bool all_same =
+        in.shape.is_array() && std::ranges::all_of(computation.operands(id.instruction), is_same);
+    if (!all_same && !internal::broken_shape_rule(computation, id.instruction).empty())
+      return false;
   }
   if (rules.shapes && !internal::broken_shape_rule(computation, id.instruction).empty())
     return false;
@@ -173,13 +177,14 @@ std::optional<Error> Validator::check_calls(const std::vector<ComputationId>& ca
 /// Adds up in floating point what later stages add up in integers.
 std::optional<Error> Validator::check_sizes(const std::vector<ComputationId>& callees_first) {
   entries_[program_.entry].runs = 1;
-  double sum = 0;
+  double bytes = 0, launches = 0;
   for (auto id = callees_first.rbegin(); id != callees_first.rend(); ++id) {
     const Entry& entry = entries_[*id];
     // What nothing calls is counted once, too: its sizes are summed up for reports.
     const double runs = std::max(entry.runs, 1.0);
-    sum += entry.bytes * runs;
-    if (sum > kMostBytes || runs > kMostRuns)
+    bytes += entry.bytes * runs;
+    launches += static_cast<double>(program_[*id].size()) * runs;
+    if (bytes > kMostBytes || launches > kMostLaunches)
       return error_about(*id, fmt::format("runs {:.3g} time(s) a step with {:.3g} bytes of arrays: "
                                           "more than can be added up",
                                           runs, entry.bytes));

@@ -40,6 +40,8 @@ std::pair<std::string_view, std::int64_t> split_source(std::string_view source) 
 /// How many lines behind what produces a residual a name is given; empty when in another file, in
 /// front of it, or too far behind. The one names a path in its package, the other one on a machine.
 std::optional<std::int64_t> lines_behind(const Residual& residual, const CheckpointName& name) {
+  // A screenful: a name is given where a value is made, or behind the statement that makes it.
+  // Chosen, not fitted to anything; it decides only where names and residuals differ in number.
   constexpr std::int64_t kFew = 40;
   const auto [producer, line] = split_source(residual.source);
   const auto [file, name_line] = split_source(name.source);

@@ -3,16 +3,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "model/hlo/read_file.h"
+#include "model/base/read_file.h"
 
 namespace spillway {
 namespace {
 
 using nlohmann::json;
-
-Error names_error(const std::string& path, std::string text, std::string advice = "") {
-  return Error{ErrorKind::kInput, std::move(text), {path, {}, {}}, "", std::move(advice)};
-}
 
 /// JAX's long names to HLO's short ones.
 bool find_numpy_type(const std::string& name, ElementType& type) {
@@ -81,30 +77,30 @@ Result<NameList> read_names(const std::string& path) {
     document = json::parse(**text);
   } catch (const json::parse_error& e) {
     Error error =
-        names_error(path, "is not JSON", "the names sidecar is written by python/spillway_jax");
+        error_in_file(path, "is not JSON", "the names sidecar is written by python/spillway_jax");
     const std::size_t at = std::min(e.byte > 0 ? e.byte - 1 : 0, (*text)->size());
     const std::string_view before = std::string_view(**text).substr(0, at);
     error.where.line = static_cast<std::uint32_t>(std::ranges::count(before, '\n') + 1);
     return error;
   } catch (const json::out_of_range&) {
-    return names_error(path, "holds a number that is out of range");
+    return error_in_file(path, "holds a number that is out of range");
   }
   if (!document.is_object() || !document.contains("names") || !document["names"].is_array())
-    return names_error(path, "has no list 'names'",
-                       "the names sidecar has schema spillway.names/1");
+    return error_in_file(path, "has no list 'names'",
+                         "the names sidecar has schema spillway.names/1");
   if (!document.contains("schema") || document["schema"] != "spillway.names/1")
-    return names_error(path, "is not of schema spillway.names/1");
+    return error_in_file(path, "is not of schema spillway.names/1");
   NameList list;
   if (document.contains("devices")) {
     const json& devices = document["devices"];
     if (!devices.is_number_integer() || devices.get<std::int64_t>() < 1)
-      return names_error(path, "has damaged 'devices'", "a whole number from 1 on");
+      return error_in_file(path, "has damaged 'devices'", "a whole number from 1 on");
     list.devices = devices;
   }
   for (const json& entry : document["names"]) {
     CheckpointName name;
     if (const std::string wrong = read_entry(entry, name); !wrong.empty())
-      return names_error(path, "entry " + std::to_string(list.names.size()) + " " + wrong);
+      return error_in_file(path, "entry " + std::to_string(list.names.size()) + " " + wrong);
     list.names.push_back(std::move(name));
   }
   return list;

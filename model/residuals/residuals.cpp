@@ -173,13 +173,6 @@ void ResidualFinder::describe_stack(Residual& residual, const SliceAccess& write
     residual.layers = residual.total_bytes.value() / residual.bytes_per_layer.value();
 }
 
-/// An inner value of a fusion, behind renamings.
-InstructionIndex behind_renamings(const Computation& fused, InstructionIndex at) {
-  while (fused[at].opcode == Opcode::kBitcast || fused[at].opcode == Opcode::kReshape)
-    at = fused.operands(at)[0].instruction;
-  return at;
-}
-
 /// The value whose slice is written: handed in, or another result of the fusion that makes it.
 /// Empty where the fusion keeps it to itself.
 std::optional<ValueId> ResidualFinder::saved_value(const Touch& write) const {
@@ -189,13 +182,12 @@ std::optional<ValueId> ResidualFinder::saved_value(const Touch& write) const {
   if (fused.root_instruction().opcode != Opcode::kTuple) return std::nullopt;
   std::vector<InstructionIndex> outputs;
   for (const Operand& output : fused.operands(fused.root().instruction))
-    outputs.push_back(behind_renamings(fused, output.instruction));
+    outputs.push_back(behind_renamings(fused, output).instruction);
   for (const InstructionIndex update : outputs) {
     if (fused[update].opcode != Opcode::kDynamicUpdateSlice) continue;
     const auto operands = fused.operands(update);
-    if (behind_renamings(fused, operands[0].instruction) != fused.parameters()[write.where.operand])
-      continue;
-    const auto twin = std::ranges::find(outputs, behind_renamings(fused, operands[1].instruction));
+    if (find_parameter(fused, operands[0]) != write.where.operand) continue;
+    const auto twin = std::ranges::find(outputs, behind_renamings(fused, operands[1]).instruction);
     if (twin == outputs.end()) return std::nullopt;
     const auto k = static_cast<std::uint32_t>(twin - outputs.begin());
     return memory_.values.at(id, program_[id].shape.element_node(k));
@@ -209,9 +201,9 @@ bool ResidualFinder::only_slices(InstructionId id) const {
   Opcode opcode = program_[id].opcode;
   if (opcode == Opcode::kFusion) {
     const Computation& fused = program_[program_[id.computation].called(id.instruction)[0]];
-    InstructionIndex root = behind_renamings(fused, fused.root().instruction);
+    InstructionIndex root = behind_renamings(fused, fused.root()).instruction;
     while (fused[root].opcode == Opcode::kCopy)
-      root = behind_renamings(fused, fused.operands(root)[0].instruction);
+      root = behind_renamings(fused, fused.operands(root)[0]).instruction;
     opcode = fused[root].opcode;
   }
   return opcode == Opcode::kDynamicSlice || opcode == Opcode::kSlice;

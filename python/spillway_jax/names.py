@@ -68,9 +68,8 @@ def _inner_jaxprs(params: dict):
 def source_line(equation) -> str:
     """"file:line" of the user's code that made the equation, or "" where JAX does not know.
 
-    The file is named as the HLO dump names it: JAX's own
-    `jax_hlo_source_file_canonicalization_regex` is applied, then everything up to
-    `site-packages/` is cut, so that no machine's folders end up in a sidecar.
+    The file is named as the HLO dump names it, with JAX's own
+    `jax_hlo_source_file_canonicalization_regex`, and then by `portable_path`.
     """
     info = getattr(equation, "source_info", None)
     if getattr(info, "traceback", None) is None:
@@ -85,7 +84,22 @@ def source_line(equation) -> str:
     pattern = jax.config.jax_hlo_source_file_canonicalization_regex
     if pattern:
         file = re.sub(pattern, "", file)
-    return f"{file.split('site-packages/')[-1]}:{frame.start_line}"
+    return f"{portable_path(file)}:{frame.start_line}"
+
+
+def portable_path(file: str) -> str:
+    """The end of a path that says which file it is without a machine's folders.
+
+    What an installed package calls it, or else its path from the working directory, or else the
+    file with its last folder. Each is the end of the path, which `spillway` compares with.
+    """
+    file = file.split("site-packages/")[-1]
+    if not os.path.isabs(file):
+        return file
+    here = os.getcwd().rstrip(os.sep) + os.sep
+    if here != os.sep and file.startswith(here):
+        return file.removeprefix(here)
+    return os.sep.join(file.split(os.sep)[-2:]).lstrip(os.sep)
 
 
 def names_document(names: list[dict], devices: int) -> dict:

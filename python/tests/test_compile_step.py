@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -13,7 +14,9 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "examples" / "jax" / "compile_step.py"
 sys.path.insert(0, str(ROOT / "python"))
 
-from spillway_jax import dump
+sys.path.insert(0, str(SCRIPT.parent))
+from model_config import NAMES
+from spillway_jax import dump, policy
 
 PROFILE = """\
 id: testgpu
@@ -69,6 +72,14 @@ class CompileStep(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
         for word in ("--policy", "--mem-fraction", "names: decoder_layer_input, query_proj"):
             self.assertIn(word, done.stdout)
+
+    def test_policies_of_the_examples_in_the_help_are_policies(self):
+        done = self.run_script("--help")
+        texts = re.findall(r"--(?:policy|set) ([a-z_0-9]+=\S+)", done.stdout)
+        self.assertGreaterEqual(len(texts), 3)
+        for text in texts:
+            with self.subTest(text):
+                policy.complete_policy(policy.parse_policy([text]), NAMES)
 
     def test_sizes_that_clash(self):
         self.refused("batch (12) must be a multiple of devices (8)", "--batch=12")

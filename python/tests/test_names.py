@@ -1,6 +1,7 @@
 """The names sidecar, from jaxprs that are imitated so that no JAX is needed."""
 
 import json
+import os
 import sys
 import tempfile
 import unittest
@@ -9,7 +10,7 @@ from types import SimpleNamespace as Thing
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from spillway_jax.names import bytes_per_device, collect_names, write_names
+from spillway_jax.names import bytes_per_device, collect_names, portable_path, write_names
 
 
 def jaxpr(*equations):
@@ -67,6 +68,25 @@ class CollectNames(unittest.TestCase):
     def test_one_name_on_two_tensors_is_two_entries(self):
         found = collect_names(jaxpr(named("a", 2), named("a", 4), named("a", 2, dtype="float32")))
         self.assertEqual([each["shape"] for each in found], [[2], [4], [2]])
+
+
+class PortablePath(unittest.TestCase):
+    def test_no_folder_of_a_machine_is_left(self):
+        rows = [
+            ("of a package", "/home/me/venv/lib/site-packages/maxtext/layers/a.py",
+             "maxtext/layers/a.py"),
+            ("below the working directory", os.path.join(os.getcwd(), "src", "a.py"), "src/a.py"),
+            ("in the working directory", os.path.join(os.getcwd(), "a.py"), "a.py"),
+            ("elsewhere", "/home/me/secret/model/a.py", "model/a.py"),
+            ("beside the working directory", os.getcwd() + "2/a.py",
+             os.path.basename(os.getcwd()) + "2/a.py"),
+            ("at the root", "/a.py", "a.py"),
+            ("cut already", "examples/jax/a.py", "examples/jax/a.py"),
+        ]  # fmt: skip
+        for name, file, expected in rows:
+            with self.subTest(name):
+                self.assertEqual(portable_path(file), expected)
+                self.assertTrue(file.endswith(expected))
 
 
 class Sidecar(unittest.TestCase):

@@ -51,7 +51,8 @@ class Simulation {
         ledger_(program),
         streams_(program, tasks_, slots_, ledger_, listener) {}
 
-  EngineResult run();
+  /// Nothing when it takes too long.
+  std::optional<EngineResult> run();
 
  private:
   void end_due();
@@ -82,18 +83,22 @@ class Simulation {
   std::vector<LoopMemory> memories_;  // by depth
   std::vector<std::int64_t> state_;   // scratch
   Effort effort_;
+  bool too_long_ = false;  // it would go on beyond kLongestRun
 };
 
-EngineResult Simulation::run() {
+std::optional<EngineResult> Simulation::run() {
   run_main();
   end_due();
-  for (;;) {
+  while (!too_long_) {
     streams_.update_speeds(now_);
     const SimTime next = streams_.next_event();
     if (next == kNever) break;
+    too_long_ = next > kLongestRun;
+    if (too_long_) break;
     move_to(next);
     end_due();
   }
+  if (too_long_) return std::nullopt;
   check(main_end_.has_value(), "the main stream waits for what never ends");
   EngineResult result;
   result.makespan = now_;
@@ -105,7 +110,7 @@ EngineResult Simulation::run() {
 
 /// Everything that happens at this moment. What starts may take no time and end at once.
 void Simulation::end_due() {
-  while (streams_.next_event() == now_) {
+  while (!too_long_ && streams_.next_event() == now_) {
     streams_.end_due(now_);
     run_main();
   }
@@ -123,7 +128,7 @@ void Simulation::move_to(SimTime next) {
 
 /// Takes the steps of the main stream until one takes time.
 void Simulation::run_main() {
-  while (streams_.idle(kMainStream)) {
+  while (!too_long_ && streams_.idle(kMainStream)) {
     leave_or_repeat_loops();
     if (at_.index == program_.steps.size()) {
       if (!main_end_) main_end_ = now_;
@@ -248,8 +253,10 @@ void Simulation::mark(OpenLoop& loop, LoopMemory& memory) {
 void Simulation::repeat_period(OpenLoop& loop, LoopMemory& memory) {
   const std::int64_t times = (loop.trips - loop.iteration) / loop.period;
   const SimTime period = now_ - loop.marked_at;
-  check(period.value() == 0 || times < (kNever - now_).value() / period.value(),
-        "a loop would take longer than simulated time can express");
+  if (period.value() > 0 && times > (kLongestRun - now_).value() / period.value()) {
+    too_long_ = true;
+    return;
+  }
   const SimTime by = period * times;
 
   ledger_.repeat(memory.mark, times, now_, by);
@@ -273,10 +280,13 @@ std::span<const StallShare> EngineResult::stalls_at(StepId wait) const {
   return {range.begin(), range.end()};
 }
 
-EngineResult run(const EngineProgram& program, const EngineOptions& options, Listener* listener) {
+Result<EngineResult> run(const EngineProgram& program, const EngineOptions& options,
+                         Listener* listener) {
   const std::optional<ProgramFault> fault = find_fault(program);
   if (fault) check(false, fault->text);
-  return Simulation(program, options, listener).run();
+  std::optional<EngineResult> result = Simulation(program, options, listener).run();
+  if (!result) return Error{ErrorKind::kInput, "takes longer than 80 hours", {}, "", ""};
+  return *std::move(result);
 }
 
 }  // namespace spillway::engine

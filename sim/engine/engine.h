@@ -2,6 +2,7 @@
 // of resources; no HLO, no YAML, no printing. The model and its limits: docs/engine.md.
 #pragma once
 
+#include "model/base/result.h"
 #include "sim/engine/listener.h"
 #include "sim/engine/program.h"
 #include "sim/engine/result.h"
@@ -14,8 +15,9 @@ struct EngineOptions {
   bool extend_loops = true;
 };
 
-/// Runs a program without a fault (program.h) from time 0 until everything has finished.
-EngineResult run(const EngineProgram& program, const EngineOptions& options = {},
-                 Listener* listener = nullptr);
+/// Runs a program without a fault (program.h) from time 0 until everything has finished. An error:
+/// that is later than kLongestRun.
+Result<EngineResult> run(const EngineProgram& program, const EngineOptions& options = {},
+                         Listener* listener = nullptr);
 
 }  // namespace spillway::engine

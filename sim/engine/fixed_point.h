@@ -2,11 +2,12 @@
 // here, so that every machine finds the same picosecond.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 
-#include "model/base/check.h"
 #include "model/base/units.h"
+#include "sim/engine/program.h"
 
 namespace spillway::engine {
 
@@ -28,13 +29,14 @@ inline SimTime work_done(SimTime elapsed, Fraction speed) {
   return SimTime(static_cast<std::int64_t>(done));
 }
 
-/// How long `work` takes at `speed`. Rounds to the nearest picosecond.
+/// How long `work` takes at `speed`, if that is not longer than a run may be. Rounds to the nearest
+/// picosecond.
 inline SimTime time_needed(SimTime work, Fraction speed) {
   if (speed == kWhole) return work;
   const Wide divisor = wide(speed.value());
   const Wide time = ((wide(work.value()) << kFractionBits) + divisor / 2) / divisor;
-  check(time < Wide{1} << 62, "a task would take longer than simulated time can express");
-  return SimTime(static_cast<std::int64_t>(time));
+  constexpr SimTime kTooLong = kLongestRun + SimTime(1);
+  return SimTime(static_cast<std::int64_t>(std::min(time, wide(kTooLong.value()))));
 }
 
 }  // namespace spillway::engine

@@ -37,7 +37,7 @@ namespace {
 
 std::optional<ProgramFault> fault_of_task(const EngineProgram& program, TaskId id) {
   const auto fault = [&](const char* what) {
-    return ProgramFault{{}, "task " + std::to_string(id.index) + " " + what};
+    return ProgramFault{{}, id, "task " + std::to_string(id.index) + " " + what};
   };
   const Task& task = program.tasks[id];
   const auto sane = [](SimTime t) { return t >= SimTime(0) && t <= kLongestTask; };
@@ -72,7 +72,7 @@ class StepChecker {
     for (const StepId id : ids(program_.steps)) {
       close_loops(id);
       if (const char* what = problem(program_.steps[id], id))
-        return ProgramFault{id, "step " + std::to_string(id.index) + " " + what};
+        return ProgramFault{id, {}, "step " + std::to_string(id.index) + " " + what};
     }
     return {};
   }
@@ -149,11 +149,12 @@ class StepChecker {
 }  // namespace
 
 std::optional<ProgramFault> find_fault(const EngineProgram& program) {
-  if (program.stream_count < 1) return ProgramFault{{}, "there is no main stream"};
-  if (program.stream_count > kMostStreams) return ProgramFault{{}, "there are too many streams"};
+  if (program.stream_count < 1) return ProgramFault{{}, {}, "there is no main stream"};
+  if (program.stream_count > kMostStreams)
+    return ProgramFault{{}, {}, "there are too many streams"};
   for (const ResourceId id : ids(program.resources))
     if (program.resources[id].capacity <= 0)
-      return ProgramFault{{}, "resource " + std::to_string(id.index) + " has no capacity"};
+      return ProgramFault{{}, {}, "resource " + std::to_string(id.index) + " has no capacity"};
   for (const TaskId id : ids(program.tasks))
     if (auto fault = fault_of_task(program, id)) return fault;
   return StepChecker(program).check_steps();

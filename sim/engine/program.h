@@ -109,6 +109,7 @@ inline constexpr std::int64_t kTimeShared = 1'000'000'000'000;
 
 /// Limits that keep the integer arithmetic of the engine exact.
 inline constexpr SimTime kLongestTask(std::int64_t{1} << 56);  ///< 20 hours
+inline constexpr SimTime kLongestRun(std::int64_t{1} << 58);   ///< 80 hours
 inline constexpr std::int32_t kLargestWeight = 1 << 15;
 inline constexpr std::size_t kMostStreams = 1 << 14;
 inline constexpr std::uint32_t kFurthestBack = 1 << 16;
@@ -135,6 +136,7 @@ StepId add_loop(EngineProgram& program, std::int64_t trips, Body&& body) {
 /// Why a program cannot be run.
 struct ProgramFault {
   std::optional<StepId> step;  ///< absent when a resource, a task or a count is at fault
+  std::optional<TaskId> task;  ///< where a task is at fault
   std::string text;
 };
 

@@ -8,6 +8,7 @@
 namespace spillway {
 namespace {
 
+/// kNumComputeStreams of XLA's GPU compiler; its dumps number them computation_stream[0] to [3].
 constexpr std::uint32_t kComputationStreams = 4;
 
 bool moves_between_devices(const Program& program, InstructionId id) {
@@ -54,7 +55,7 @@ StreamAssignment assign_streams(const Program& program, CopyStreams copies) {
     streams[id].resize(computation.size());
     for (const InstructionIndex i : instruction_post_order(computation)) {
       const Opcode opcode = computation[i].opcode;
-      if (opcode == Opcode::kWhile || opcode == Opcode::kCall || opcode == Opcode::kConditional)
+      if (is_control_flow(opcode))
         for (const ComputationId callee : computation.called(i)) queue.push_back(callee);
       if (!is_async_start(opcode)) continue;
       auto& stream = streams[id][i.index];

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/cost/cost_table.h"
+#include "model/cost/topology.h"
 #include "model/hardware/profile.h"
 #include "model/memory/assignment.h"
 #include "model/program/host_transfer.h"
@@ -33,8 +34,10 @@ struct StepOrigin {
       direction;  ///< of a copy across the host link, or a wait for one
   bool waits_for_collective = false;
   DeviceStream stream;
-  /// A wait: the instruction at which the main stream blocks.
+  /// A wait: the instruction at which the main stream blocks, and the step that started what it
+  /// waits for.
   std::optional<InstructionId> done;
+  std::optional<engine::StepId> started;
 };
 
 struct LoweredProgram {
@@ -44,10 +47,11 @@ struct LoweredProgram {
   std::vector<std::string> assumptions;  ///< what had to be taken for granted, a line each
 };
 
-/// Lowers a scheduled program whose memory has been assigned. All GPUs of a host CPU are taken to
-/// do the same at the same time, as SPMD programs do.
+/// Lowers a scheduled program whose memory has been assigned. The GPUs of the program that share a
+/// host CPU are taken to do the same at the same time, as SPMD programs do.
 LoweredProgram lower(const Program& program, const Schedule& schedule,
                      const MemoryAssignment& memory, const CostTable& costs,
-                     const StreamAssignment& streams, const HardwareProfile& profile);
+                     const StreamAssignment& streams, const HardwareProfile& profile,
+                     const Topology& topology);
 
 }  // namespace spillway

@@ -9,9 +9,6 @@
 namespace spillway {
 namespace {
 
-constexpr std::int64_t kGibibyte = std::int64_t{1} << 30;
-constexpr Bytes kDefaultHostPool{64 * kGibibyte};
-
 /// In MaxText's words.
 std::string_view maxtext_word(Choice choice) {
   switch (choice) {
@@ -61,14 +58,13 @@ Advice advise(const PlanResult& plan, bool has_names, const std::vector<std::str
   if (best.fit.smallest_fraction > kDefaultMemoryFraction && best.fit.smallest_fraction <= 1)
     advice.environment.push_back(
         {"XLA_PYTHON_CLIENT_MEM_FRACTION", fmt::format("{:.2f}", best.fit.smallest_fraction),
-         fmt::format("the step allocates {}; JAX takes 0.75 of the HBM by default",
-                     format_bytes(best.peak_device))});
+         fmt::format("the step allocates {}; JAX takes {} of the HBM by default",
+                     format_bytes(best.peak_device), kDefaultMemoryFraction)});
   if (best.host > kDefaultHostPool)
     advice.environment.push_back(
-        {"XLA_PJRT_GPU_HOST_MEMORY_LIMIT_GB",
-         std::to_string((best.host.value() + kGibibyte - 1) / kGibibyte),
-         fmt::format("the step pins {} of host memory a device; XLA's pool has 64 GiB by default",
-                     format_bytes(best.host))});
+        {"XLA_PJRT_GPU_HOST_MEMORY_LIMIT_GB", std::to_string(host_pool_gib(best.host)),
+         fmt::format("the step pins {} of host memory a device; XLA's pool has {} GiB by default",
+                     format_bytes(best.host), host_pool_gib(kDefaultHostPool))});
   if (!has_names || plan.handles.empty()) return advice;
   advice.maxtext.push_back({"remat_policy", "custom", ""});
   for (std::size_t k = 0; k < plan.handles.size(); ++k) {

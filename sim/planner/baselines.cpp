@@ -17,9 +17,9 @@ Policy propose_offload(const std::vector<Handle>& handles) {
 }
 
 constexpr Baseline kBaselines[] = {
-    {"as compiled", "the policy of the dump", propose_compiled},
-    {"keep all", "everything the dump saves stays in HBM", propose_keep},
-    {"offload all", "everything the dump saves goes to the host", propose_offload},
+    {"as compiled", propose_compiled},
+    {"keep all", propose_keep},
+    {"offload all", propose_offload},
 };
 
 }  // namespace

@@ -9,7 +9,6 @@ namespace spillway {
 
 struct Baseline {
   const char* name;
-  const char* what;
   Policy (*propose)(const std::vector<Handle>&);
 };
 

@@ -1,9 +1,8 @@
 #include "sim/planner/evaluate.h"
 
 #include <algorithm>
-#include <set>
 
-#include "model/program/call_graph.h"
+#include "sim/lowering/run_time.h"
 #include "sim/rewrite/place_residuals.h"
 
 namespace spillway {
@@ -43,15 +42,17 @@ Program Evaluator::rewrite(const Policy& policy) const {
   return place_residuals(program_, memory_, residuals_, changes);
 }
 
-SimResult Evaluator::simulate_policy(const Policy& policy) const {
+Result<SimResult> Evaluator::simulate_policy(const Policy& policy) const {
   const Program planned = rewrite(policy);
   const Schedule schedule = text_schedule(planned).value();
   const MemoryAssignment memory = assign_memory(planned, schedule);
   return simulate(planned, schedule, memory, profile_, topology_, {.base_costs = &costs_});
 }
 
-PolicyCase Evaluator::evaluate(const Policy& policy) const {
-  const SimResult sim = simulate_policy(policy);
+Result<PolicyCase> Evaluator::evaluate(const Policy& policy) const {
+  const Result<SimResult> simulated = simulate_policy(policy);
+  if (!simulated.ok()) return simulated.error();
+  const SimResult& sim = *simulated;
   PolicyCase result;
   result.policy = policy;
   result.step = sim.step;
@@ -65,50 +66,29 @@ PolicyCase Evaluator::evaluate(const Policy& policy) const {
   return result;
 }
 
-Seconds Evaluator::lower_bound() const {
-  std::set<BufferId> stacks;
-  for (const Residual& residual : residuals_.residuals) stacks.insert(residual.stack);
+/// Whether an instruction is the same in every policy: it neither copies nor reads, writes or makes
+/// a stack.
+bool Evaluator::stays(const std::set<BufferId>& stacks, InstructionId id) const {
+  const Instruction& in = program_[id];
+  if (is_async_start(in.opcode) || is_async_done(in.opcode) || !costs_.cost(id).uses_sms)
+    return false;
   const auto is_stack = [&](ValueId value) {
     return stacks.contains(memory_.liveness.buffer_of[value]);
   };
-  // Instructions that read, write or start a stack may change; all others run in every policy.
-  const auto stays = [&](InstructionId id) {
-    const Instruction& in = program_[id];
-    if (is_async_start(in.opcode) || is_async_done(in.opcode) || !costs_.cost(id).uses_sms)
-      return false;
-    for (ShapeNodeIndex node = 0; node < in.shape.node_count(); ++node)
-      if (is_stack(memory_.values.at(id, node))) return false;
-    return std::ranges::none_of(program_[id.computation].operands(id.instruction),
-                                [&](const Operand& operand) {
-                                  return is_stack(memory_.values.at(id.computation, operand));
-                                });
+  for (ShapeNodeIndex node = 0; node < in.shape.node_count(); ++node)
+    if (is_stack(memory_.values.at(id, node))) return false;
+  return std::ranges::none_of(
+      program_[id.computation].operands(id.instruction),
+      [&](const Operand& operand) { return is_stack(memory_.values.at(id.computation, operand)); });
+}
+
+Seconds Evaluator::lower_bound() const {
+  std::set<BufferId> stacks;
+  for (const Residual& residual : residuals_.residuals) stacks.insert(residual.stack);
+  const auto time_of = [&](InstructionId id) {
+    return stays(stacks, id) ? costs_.cost(id).time : Seconds(0);
   };
-  // Of one run of each computation on the main stream, in whole picoseconds as they are simulated.
-  IdVector<ComputationId, double> picoseconds(program_.computations.size(), 0);
-  for (const ComputationId id : computation_post_order(program_)) {
-    if (!costs_.contains(id)) continue;
-    const Computation& computation = program_[id];
-    for (const InstructionIndex i : computation.instructions()) {
-      const auto called = computation.called(i);
-      switch (computation[i].opcode) {
-        case Opcode::kWhile:
-          picoseconds[id] += picoseconds[called[1]] *
-                             static_cast<double>(known_trip_count(computation, i).value_or(1));
-          break;
-        case Opcode::kCall:
-          picoseconds[id] += picoseconds[called[0]];
-          break;
-        case Opcode::kConditional:  // whichever branch runs
-          picoseconds[id] += picoseconds[*std::ranges::min_element(
-              called, {}, [&](ComputationId branch) { return picoseconds[branch]; })];
-          break;
-        default:
-          if (stays({id, i}))
-            picoseconds[id] += static_cast<double>(to_sim_time(costs_.cost({id, i}).time).value());
-      }
-    }
-  }
-  return Seconds(picoseconds[program_.entry] * 1e-12);
+  return run_times(program_, costs_, BranchTaken::kShortest, time_of)[program_.entry];
 }
 
 }  // namespace spillway

@@ -2,6 +2,7 @@
 // code for every policy, the compiled one included.
 #pragma once
 
+#include <set>
 #include <vector>
 
 #include "model/plan/budget.h"
@@ -31,19 +32,20 @@ class Evaluator {
 
   const std::vector<Handle>& handles() const { return handles_; }
   const ResidualTable& residuals() const { return residuals_; }
-  const Budget& budget() const { return budget_; }
 
   /// The program under a policy; recompute is not a choice here yet and is treated as compiled.
   Program rewrite(const Policy& policy) const;
-  /// Thread-safe.
-  PolicyCase evaluate(const Policy& policy) const;
-  SimResult simulate_policy(const Policy& policy) const;
+  /// Thread-safe, both. An error: it cannot be simulated (simulate.h).
+  Result<PolicyCase> evaluate(const Policy& policy) const;
+  Result<SimResult> simulate_policy(const Policy& policy) const;
 
   /// No policy of these handles can be faster: the work of the main stream that none of them
   /// touches.
   Seconds lower_bound() const;
 
  private:
+  bool stays(const std::set<BufferId>& stacks, InstructionId id) const;
+
   const Program& program_;
   const HardwareProfile& profile_;
   Topology topology_;

@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <future>
 #include <map>
-#include <thread>
+#include <optional>
 
 #include "model/base/format.h"
 #include "sim/planner/baselines.h"
@@ -36,32 +37,32 @@ class Search {
       if (evaluator.handles()[k].fixed_because.empty()) movable_.push_back(k);
   }
 
-  PlanResult run() {
+  Result<PlanResult> run() {
     PlanResult result;
     result.handles = evaluator_.handles();
     for (const Baseline& baseline : baselines()) {
       const Policy policy = baseline.propose(evaluator_.handles());
-      simulate_all({policy});
-      result.baselines.push_back({baseline.name, baseline.what, cases_.at(policy)});
+      if (const auto wrong = simulate_all({policy})) return *wrong;
+      result.baselines.push_back({baseline.name, cases_.at(policy)});
     }
     result.proven =
         movable_.size() < 20 && (std::size_t{1} << movable_.size()) <= options_.exhaustive_limit;
-    if (result.proven)
-      search_all();
-    else
-      improve();
+    if (const auto wrong = result.proven ? search_all() : improve()) return *wrong;
     choose(result);
-    explain(result);
+    if (const auto wrong = explain(result)) return *wrong;
     result.simulated = cases_.size();
     return result;
   }
 
  private:
-  void simulate_all(std::vector<Policy> policies);
-  void search_all();
-  void improve();
+  // These simulate, and return the error of the first policy for which that failed.
+  std::optional<Error> simulate_all(std::vector<Policy> policies);
+  std::optional<Error> search_all();
+  std::optional<Error> improve();
+  std::optional<Error> explain(PlanResult& result);
+
   void choose(PlanResult& result) const;
-  void explain(PlanResult& result);
+  Reason reason_of(const PlanResult& result, std::size_t handle) const;
   std::vector<Policy> neighbours(const Policy& policy) const;
   const PolicyCase& best() const;
 
@@ -71,30 +72,38 @@ class Search {
   std::map<Policy, PolicyCase> cases_;
 };
 
+template <typename Q>
+std::string signed_text(Q difference, std::string (*format)(Q)) {
+  return difference < Q(0) ? "-" + format(Q(0) - difference) : "+" + format(difference);
+}
+
 Policy flipped(Policy policy, std::size_t k) {
   policy[k] = policy[k] == Choice::kKeep ? Choice::kOffload : Choice::kKeep;
   return policy;
 }
 
 /// Simulates those not known yet; threads take them in turn and write to places of their own.
-void Search::simulate_all(std::vector<Policy> policies) {
+std::optional<Error> Search::simulate_all(std::vector<Policy> policies) {
   std::erase_if(policies, [this](const Policy& policy) { return cases_.contains(policy); });
-  std::vector<PolicyCase> results(policies.size());
+  std::vector<std::optional<Result<PolicyCase>>> results(policies.size());
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
     for (std::size_t k = next++; k < policies.size(); k = next++)
       results[k] = evaluator_.evaluate(policies[k]);
   };
-  std::vector<std::jthread> helpers;
+  std::vector<std::future<void>> helpers;
   for (std::size_t t = 1; t < std::min(options_.threads, policies.size()); ++t)
-    helpers.emplace_back(work);
+    helpers.push_back(std::async(std::launch::async, work));
   work();
-  helpers.clear();
-  for (std::size_t k = 0; k < policies.size(); ++k)
-    cases_.emplace(policies[k], std::move(results[k]));
+  for (std::future<void>& helper : helpers) helper.get();  // hands on what was thrown there
+  for (std::size_t k = 0; k < policies.size(); ++k) {
+    if (!results[k]->ok()) return results[k]->error();
+    cases_.emplace(policies[k], *std::move(*results[k]));
+  }
+  return std::nullopt;
 }
 
-void Search::search_all() {
+std::optional<Error> Search::search_all() {
   std::vector<Policy> policies;
   const Policy start = compiled_policy(evaluator_.handles());
   for (std::size_t mask = 0; mask < (std::size_t{1} << movable_.size()); ++mask) {
@@ -103,7 +112,7 @@ void Search::search_all() {
       policy[movable_[k]] = (mask >> k & 1) != 0 ? Choice::kOffload : Choice::kKeep;
     policies.push_back(std::move(policy));
   }
-  simulate_all(std::move(policies));
+  return simulate_all(std::move(policies));
 }
 
 /// One handle moved, or two in opposite directions.
@@ -119,10 +128,10 @@ std::vector<Policy> Search::neighbours(const Policy& policy) const {
 }
 
 /// From the best baseline on, the best neighbour as long as it is better.
-void Search::improve() {
+std::optional<Error> Search::improve() {
   for (Policy at = best().policy;;) {
-    simulate_all(neighbours(at));
-    if (best().policy == at) return;
+    if (auto wrong = simulate_all(neighbours(at))) return wrong;
+    if (best().policy == at) return std::nullopt;
     at = best().policy;
   }
 }
@@ -154,42 +163,38 @@ void Search::choose(PlanResult& result) const {
 }
 
 /// For each handle: what the other choice would have given, by simulating it.
-void Search::explain(PlanResult& result) {
+std::optional<Error> Search::explain(PlanResult& result) {
   std::vector<Policy> others;
   for (const std::size_t k : movable_) others.push_back(flipped(result.best.policy, k));
-  simulate_all(others);
-  for (std::size_t k = 0; k < result.handles.size(); ++k) {
-    const Handle& handle = result.handles[k];
-    Reason reason{handle.name, result.best.policy[k], ""};
-    if (!handle.fixed_because.empty()) {
-      reason.text = "stays as compiled: " + handle.fixed_because;
-      result.reasons.push_back(std::move(reason));
-      continue;
-    }
-    const PolicyCase& other = cases_.at(flipped(result.best.policy, k));
-    const Seconds slower = other.step - result.best.step;
-    const Bytes more = other.peak_device - result.best.peak_device;
-    const auto signed_bytes = [](Bytes b) {
-      return (b < Bytes(0) ? "-" : "+") + format_bytes(b < Bytes(0) ? Bytes(0) - b : b);
-    };
-    const auto signed_time = [](Seconds s) {
-      return (s < Seconds(0) ? "-" : "+") + format_seconds(s < Seconds(0) ? Seconds(0) - s : s);
-    };
-    const std::string otherwise = reason.choice == Choice::kKeep ? "offloading it" : "keeping it";
-    reason.text =
-        fmt::format("{}: {} a step, {} of HBM, {} on the host", otherwise, signed_time(slower),
-                    signed_bytes(more), signed_bytes(other.host - result.best.host));
-    if (result.fits && other.fit.over_hbm > Bytes(0))
-      reason.text += fmt::format("; misses the budget by {}", format_bytes(other.fit.over_hbm));
-    if (result.fits && other.fit.over_host > Bytes(0))
-      reason.text += fmt::format("; {} too much for the host", format_bytes(other.fit.over_host));
-    result.reasons.push_back(std::move(reason));
+  if (auto wrong = simulate_all(others)) return wrong;
+  for (std::size_t k = 0; k < result.handles.size(); ++k)
+    result.reasons.push_back(reason_of(result, k));
+  return std::nullopt;
+}
+
+Reason Search::reason_of(const PlanResult& result, std::size_t k) const {
+  const Handle& handle = result.handles[k];
+  Reason reason{handle.name, result.best.policy[k], ""};
+  if (!handle.fixed_because.empty()) {
+    reason.text = "stays as compiled: " + handle.fixed_because;
+    return reason;
   }
+  const PolicyCase& other = cases_.at(flipped(result.best.policy, k));
+  const std::string otherwise = reason.choice == Choice::kKeep ? "offloading it" : "keeping it";
+  reason.text = fmt::format("{}: {} a step, {} of HBM, {} on the host", otherwise,
+                            signed_text(other.step - result.best.step, format_seconds),
+                            signed_text(other.peak_device - result.best.peak_device, format_bytes),
+                            signed_text(other.host - result.best.host, format_bytes));
+  if (result.fits && other.fit.over_hbm > Bytes(0))
+    reason.text += fmt::format("; misses the budget by {}", format_bytes(other.fit.over_hbm));
+  if (result.fits && other.fit.over_host > Bytes(0))
+    reason.text += fmt::format("; {} too much for the host", format_bytes(other.fit.over_host));
+  return reason;
 }
 
 }  // namespace
 
-PlanResult make_plan(const Evaluator& evaluator, const PlanOptions& options) {
+Result<PlanResult> make_plan(const Evaluator& evaluator, const PlanOptions& options) {
   return Search(evaluator, options).run();
 }
 

@@ -11,7 +11,6 @@ namespace spillway {
 /// A policy with a name of its own, for comparison.
 struct NamedCase {
   std::string name;
-  std::string what;
   PolicyCase result;
 };
 
@@ -30,7 +29,9 @@ struct PlanOptions {
 
 struct PlanResult {
   std::vector<Handle> handles;
-  PolicyCase best;  ///< the smallest one when none fits
+  /// The fastest that fits; when none does, the closest: what it misses, HBM and host together, is
+  /// the least.
+  PolicyCase best;
   bool fits = false;
   bool proven = false;  ///< every policy was simulated
   std::size_t simulated = 0;
@@ -42,6 +43,7 @@ struct PlanResult {
   std::vector<Reason> reasons;           ///< one a handle
 };
 
-PlanResult make_plan(const Evaluator& evaluator, const PlanOptions& options = {});
+/// An error: a policy cannot be simulated.
+Result<PlanResult> make_plan(const Evaluator& evaluator, const PlanOptions& options = {});
 
 }  // namespace spillway

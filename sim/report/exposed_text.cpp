@@ -13,6 +13,13 @@ std::string_view kind_of(const ExposedWait& wait) {
   return wait.collective ? "collective" : "slice";
 }
 
+std::string unknown_text(const SimResult& run) {
+  std::string text;
+  for (const std::string& call : run.unknown)
+    text += "Unknown cost, a lower bound was taken: " + call + "\n";
+  return text;
+}
+
 std::string exposed_text(const Program& program, const SimResult& run, std::size_t rows) {
   if (run.exposed.empty())
     return "Nothing is exposed: every copy and every collective hides behind kernels.\n";

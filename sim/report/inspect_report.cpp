@@ -34,8 +34,7 @@ std::string memory_text(const MemoryReport& memory) {
              fmt::format("at position {}, {}", memory.live_peak_at.value(),
                          memory.live_peak_instruction)});
   table.add({"without fragmentation", format_bytes(t.no_fragmentation), ""});
-  const Bytes host = t.host_temp + t.host_argument + t.host_output - t.host_alias;
-  table.add({"pinned host memory", format_bytes(host),
+  table.add({"pinned host memory", format_bytes(host_bytes(t)),
              fmt::format("temporaries {}, arguments {}", format_bytes(t.host_temp),
                          format_bytes(t.host_argument))});
   table.add({"offloaded in a step", format_bytes(memory.traffic.device_to_host),

@@ -1,11 +1,13 @@
 #include "sim/report/plan_report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "model/base/format.h"
+#include "model/hardware/spelling.h"
 #include "model/plan/check_plan.h"
 #include "sim/report/exposed_text.h"
 #include "sim/report/table.h"
@@ -14,6 +16,9 @@ namespace spillway {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+/// Enough to see what the policy leaves exposed; `simulate` shows more.
+constexpr std::size_t kExposedRows = 6;
 
 std::string policy_text(const std::vector<Handle>& handles, const Policy& policy) {
   std::string kept, offloaded;
@@ -100,6 +105,20 @@ Json case_json(const std::vector<Handle>& handles, const PolicyCase& c) {
           {"exposed_copy_seconds", c.exposed_copies.value()}};
 }
 
+/// What every answer starts with.
+Json head_json(const PlanReport& report) {
+  Json json;
+  json["schema"] = "spillway.plan/1";
+  json["program"] = {{"name", report.program_name}, {"path", report.path}};
+  json["hardware"] = report.hardware;
+  return json;
+}
+
+/// Names and paths come from the input, and need not be UTF-8.
+std::string to_text(const Json& json) {
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 std::vector<std::string> unnamed_residuals(const Evaluator& evaluator) {
   std::vector<std::string> unnamed;
   for (const Residual& residual : evaluator.residuals().residuals)
@@ -116,14 +135,22 @@ std::string why_lines(const PlanReport& report) {
   return table.text(0);
 }
 
+/// Of a plan that does not fit, what `best` is.
+std::string closest_text(const PlanResult& plan) {
+  const Bytes least_hbm =
+      std::ranges::min_element(plan.pareto, {}, &PolicyCase::peak_device)->peak_device;
+  return fmt::format(
+      "None of {} policies {}. {} misses {} in all: it needs {} of HBM (a fraction of {:.2f}) and "
+      "{} of the host. The least HBM that any of them needs is {}.",
+      plan.simulated, plan.proven ? "fits" : "simulated fits",
+      plan.proven ? "The closest" : "The closest found",
+      format_bytes(plan.best.fit.over_hbm + plan.best.fit.over_host),
+      format_bytes(plan.best.peak_device), plan.best.fit.smallest_fraction,
+      format_bytes(plan.best.host), format_bytes(least_hbm));
+}
+
 std::string bound_text(const PlanResult& plan) {
-  if (!plan.fits)
-    return fmt::format(
-        "None of {} policies fits. The smallest needs {} of HBM (a fraction of {:.2f}) and {} of "
-        "the "
-        "host.",
-        plan.simulated, format_bytes(plan.best.peak_device), plan.best.fit.smallest_fraction,
-        format_bytes(plan.best.host));
+  if (!plan.fits) return closest_text(plan);
   if (plan.proven)
     return fmt::format("Best of all {} policies: none of the others is faster and fits.",
                        plan.simulated);
@@ -147,7 +174,7 @@ std::string only_case_text(const PlanReport& report) {
              "{}\n",
              format_seconds(only.step), format_bytes(only.peak_device), format_bytes(only.host),
              fit_text(only)) +
-         unnamed_lines(report);
+         unknown_text(report.best_run) + unnamed_lines(report);
 }
 
 /// What to set, for a plan that can be carried out.
@@ -162,22 +189,27 @@ std::string settings_text(const PlanReport& report) {
 
 }  // namespace
 
-PlanReport make_plan_report(const Program& program, const Schedule& schedule,
-                            const HardwareProfile& profile, const Topology& topology,
-                            const NameList& names, const BudgetWishes& wishes,
-                            const PlanOptions& options) {
+Result<PlanReport> make_plan_report(const Program& program, const Schedule& schedule,
+                                    const HardwareProfile& profile, const Topology& topology,
+                                    const NameList& names, const Budget& budget,
+                                    const PlanOptions& options) {
   PlanReport report;
   report.program_name = program.name;
   report.path = program.path;
   report.hardware = profile.id;
-  report.budget = make_budget(profile, wishes);
-  report.has_names = !names.names.empty();
+  report.budget = budget;
+  const bool has_names = !names.names.empty();
   const Evaluator evaluator(program, schedule, profile, topology, names, report.budget);
-  report.plan = make_plan(evaluator, options);
-  report.advice = advise(report.plan, report.has_names, evaluator.residuals().unmatched_names);
-  report.best_run = evaluator.simulate_policy(report.plan.best.policy);
+  Result<PlanResult> plan = make_plan(evaluator, options);
+  if (!plan.ok()) return plan.error();
+  report.plan = std::move(plan).value();
+  Result<SimResult> best_run = evaluator.simulate_policy(report.plan.best.policy);
+  if (!best_run.ok()) return best_run.error();
+  report.best_run = std::move(best_run).value();
+  report.unmatched = evaluator.residuals().unmatched_names;
+  report.advice = advise(report.plan, has_names, report.unmatched);
   report.planned = evaluator.rewrite(report.plan.best.policy);
-  if (report.has_names) report.unnamed = unnamed_residuals(evaluator);
+  if (has_names) report.unnamed = unnamed_residuals(evaluator);
   if (report.plan.fits) report.objections = check_plan(report.planned, report.budget);
   return report;
 }
@@ -191,10 +223,12 @@ std::string render_text(const PlanReport& report) {
                       format_bytes(report.budget.hbm), format_bytes(report.budget.host),
                       report.budget.host_origin);
   if (plan.handles.empty()) return text + only_case_text(report);
-  if (!plan.fits) text += "NOTHING FITS. The closest:\n";
+  if (!plan.fits)
+    text += fmt::format("NOTHING FITS. The closest{}:\n", plan.proven ? "" : " found");
   text += cases_text(report) + "\n" + bound_text(plan) + "\n\n" + why_lines(report) + "\n";
   if (plan.fits) text += settings_text(report);
-  text += exposed_text(report.planned, report.best_run, 6);
+  text += exposed_text(report.planned, report.best_run, kExposedRows);
+  text += unknown_text(report.best_run);
   text += unnamed_lines(report);
   if (!plan.best.fit.beside_reserve)
     text += fmt::format(
@@ -211,28 +245,50 @@ std::string render_text(const PlanReport& report) {
   return text;
 }
 
-std::string render_explanation(const PlanReport& report, const std::string& name) {
+Result<Explanation> explain(const PlanReport& report, const std::string& name) {
+  std::vector<std::string> known;
   for (std::size_t k = 0; k < report.plan.handles.size(); ++k) {
     const Handle& handle = report.plan.handles[k];
+    known.push_back(handle.name);
+    known.insert(known.end(), handle.aliases.begin(), handle.aliases.end());
     if (handle.name != name && std::ranges::find(handle.aliases, name) == handle.aliases.end())
       continue;
     const Reason& reason = report.plan.reasons[k];
-    return fmt::format("{}: {}, {} on one device, {} residual(s)\n  {}\n", name,
-                       name_of(reason.choice), format_bytes(handle.bytes), handle.residuals.size(),
-                       reason.text);
+    return Explanation{name, reason.choice, handle.bytes, handle.residuals.size(), reason.text};
   }
-  return fmt::format(
-      "{}: no residual of this program carries that name: it is recomputed, or backward does not "
-      "need it\n",
-      name);
+  if (std::ranges::find(report.unmatched, name) != report.unmatched.end())
+    return Explanation{name, std::nullopt, Bytes(0), 0,
+                       "no residual of this program carries that name: it is recomputed, or "
+                       "backward does not need it"};
+  known.insert(known.end(), report.unmatched.begin(), report.unmatched.end());
+  Error error{ErrorKind::kUsage, "--explain knows no name " + spillway::quoted(name), {}, "", ""};
+  const std::string_view nearest = nearest_name(name, known);
+  if (!nearest.empty()) error.advice = fmt::format("did you mean '{}'? ", nearest);
+  error.advice += known.empty() ? "the program holds no residual that a policy could move"
+                                : fmt::format("known are {}", fmt::join(known, ", "));
+  return error;
+}
+
+std::string render_text(const Explanation& e) {
+  if (!e.choice) return fmt::format("{}: {}\n", e.name, e.text);
+  return fmt::format("{}: {}, {} on one device, {} residual(s)\n  {}\n", e.name, name_of(*e.choice),
+                     format_bytes(e.bytes), e.residuals, e.text);
+}
+
+std::string render_json(const PlanReport& report, const Explanation& e) {
+  Json json = head_json(report);
+  json["fits"] = report.plan.fits;
+  json["explain"] = {{"name", e.name},
+                     {"choice", e.choice ? Json(name_of(*e.choice)) : Json(nullptr)},
+                     {"bytes", e.bytes.value()},
+                     {"residuals", e.residuals},
+                     {"text", e.text}};
+  return to_text(json);
 }
 
 std::string render_json(const PlanReport& report) {
   const PlanResult& plan = report.plan;
-  Json json;
-  json["schema"] = "spillway.plan/1";
-  json["program"] = {{"name", report.program_name}, {"path", report.path}};
-  json["hardware"] = report.hardware;
+  Json json = head_json(report);
   json["budget"] = {{"pool_bytes", report.budget.pool.value()},
                     {"hbm_bytes", report.budget.hbm.value()},
                     {"fraction", report.budget.fraction},
@@ -265,9 +321,9 @@ std::string render_json(const PlanReport& report) {
         {{"name", r.handle}, {"choice", name_of(r.choice)}, {"text", r.text}});
   json["fixed"] = report.unnamed;
   json["objections"] = report.objections;
+  json["unknown"] = report.best_run.unknown;
   json["assumptions"] = report.best_run.assumptions;
-  // Names and paths come from the input, and need not be UTF-8.
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return to_text(json);
 }
 
 }  // namespace spillway

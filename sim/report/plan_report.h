@@ -1,7 +1,9 @@
 // What `plan` answers, as text and as JSON.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "sim/planner/advice.h"
 #include "sim/planner/planner.h"
@@ -16,20 +18,36 @@ struct PlanReport {
   SimResult best_run;                   ///< the best policy in detail
   Program planned;                      ///< names of `best_run` refer to it
   std::vector<std::string> unnamed;     ///< residuals that no name reaches, and so stay
+  std::vector<std::string> unmatched;   ///< names that no residual carries
   std::vector<std::string> objections;  ///< of check_plan; empty when it agrees
-  bool has_names = false;
 };
 
-/// Searches, checks the result with check_plan, and gathers what a person needs.
-PlanReport make_plan_report(const Program& program, const Schedule& schedule,
-                            const HardwareProfile& profile, const Topology& topology,
-                            const NameList& names, const BudgetWishes& wishes,
-                            const PlanOptions& options);
+/// Searches, checks the result with check_plan, and gathers what a person needs. An error: a policy
+/// cannot be simulated.
+Result<PlanReport> make_plan_report(const Program& program, const Schedule& schedule,
+                                    const HardwareProfile& profile, const Topology& topology,
+                                    const NameList& names, const Budget& budget,
+                                    const PlanOptions& options);
 
-/// For a person; with `explain` only what concerns that name.
+/// For a person.
 std::string render_text(const PlanReport& report);
-std::string render_explanation(const PlanReport& report, const std::string& name);
 /// Schema spillway.plan/1.
 std::string render_json(const PlanReport& report);
+
+/// Why one name went where it did.
+struct Explanation {
+  std::string name;  ///< as asked for
+  /// Empty for a name of the sidecar that no residual carries.
+  std::optional<Choice> choice;
+  Bytes bytes;  ///< of all its residuals on one device
+  std::size_t residuals = 0;
+  std::string text;
+};
+
+/// Refused: a name that neither the program nor the sidecar knows.
+Result<Explanation> explain(const PlanReport& report, const std::string& name);
+std::string render_text(const Explanation& explanation);
+/// Schema spillway.plan/1, reduced to what was asked: program, hardware, fits and `explain`.
+std::string render_json(const PlanReport& report, const Explanation& explanation);
 
 }  // namespace spillway

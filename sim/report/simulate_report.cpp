@@ -35,9 +35,7 @@ std::string render_text(const Program& program, const HardwareProfile& profile,
   table.add({"exposed slices", format_seconds(r.exposed_slices), "copies within HBM"});
   table.add({"HBM", format_bytes(r.memory.total_device), "what the allocator must provide"});
   text += table.text(0) + "\n" + exposed_text(program, r, kRows);
-  for (const std::string& call : r.unknown)
-    text += "Unknown cost, a lower bound was taken: " + call + "\n";
-  text += "\n";
+  text += unknown_text(r) + "\n";
   for (const std::string& assumption : r.assumptions) text += "Assumed: " + assumption + "\n";
   return text;
 }

@@ -119,6 +119,36 @@ std::optional<std::uint32_t> other_output(const Computation& fused, std::uint32_
   return std::nullopt;
 }
 
+/// An update taken out of a fusion, and what it is to be called with.
+struct UpdatePart {
+  std::shared_ptr<const Computation> computation;
+  std::vector<Reference> operands;
+  bool replaces_stack = false;  ///< the fusion now gives the slice where it gave the stack
+};
+
+/// The slice comes from outside, or is another result already, or takes the place of the stack.
+UpdatePart take_out_update(ProgramEditor& program, Node& fusion, Handle handle,
+                           const Computation& fused, const FusedUpdate& update,
+                           const std::string& name) {
+  const Shape result = fusion.instruction.shape;
+  const Operand slice = fused.operands(update.instruction)[1];
+  const bool handed_in = find_parameter(fused, slice).has_value();
+  const auto twin = other_output(fused, update.output, slice);
+  std::vector<Cut> cuts;
+  if (!handed_in)
+    cuts.push_back({{slice.instruction}, twin ? result.element(*twin) : fused.shape_of(slice)});
+  const FusionPart copy =
+      cut_fusion(fused, Operand{update.instruction, 0}, cuts, "fused." + name, program.storage());
+  UpdatePart part{copy.computation, pick(fusion.operands, copy.parameters), !handed_in && !twin};
+  if (part.replaces_stack) {
+    part.operands.push_back({handle, result.is_tuple() ? result.element_node(update.output) : 0});
+    become_part(program, fusion, without_update(fused, update.output, slice, name, program));
+  } else if (!handed_in) {
+    part.operands.push_back({handle, result.element_node(*twin)});
+  }
+  return part;
+}
+
 }  // namespace
 
 void drop_fusion_output(ProgramEditor& program, ComputationId body_id, Handle fusion,
@@ -148,9 +178,9 @@ Handle split_update(ProgramEditor& program, ComputationId body_id, Handle writer
   const std::shared_ptr<const Computation> fused = program.computation(body[writer].called[0]);
   const auto update = find_update(*fused, operand);
   check(update.has_value(), "a writer of a residual no longer updates it");
-  const Operand slice = fused->operands(update->instruction)[1];
-  const bool handed_in = find_parameter(*fused, slice).has_value();
   const Shape result = body[writer].instruction.shape;
+  const bool handed_in =
+      find_parameter(*fused, fused->operands(update->instruction)[1]).has_value();
   if (handed_in && !result.is_tuple()) {  // nothing but the update
     const Handle done = make_async(program, body_id, fused, body[writer].operands, result, name);
     body.redirect({writer, 0}, {done, 0});
@@ -158,26 +188,11 @@ Handle split_update(ProgramEditor& program, ComputationId body_id, Handle writer
     return done;
   }
   const ShapeNodeIndex stack_node = result.is_tuple() ? result.element_node(update->output) : 0;
-  // The slice comes from outside, or is another result already, or takes the place of the stack.
-  const auto twin = other_output(*fused, update->output, slice);
-  std::vector<Cut> cuts;
-  if (!handed_in)
-    cuts.push_back({{slice.instruction}, twin ? result.element(*twin) : fused->shape_of(slice)});
-  const FusionPart copy =
-      cut_fusion(*fused, Operand{update->instruction, 0}, cuts, "fused." + name, program.storage());
-  std::vector<Reference> operands = pick(body[writer].operands, copy.parameters);
-  const bool replaces_stack = !handed_in && !twin;
-  if (replaces_stack) {
-    const FusionPart rest = without_update(*fused, update->output, slice, name, program);
-    become_part(program, body[writer], rest);
-    operands.push_back({writer, stack_node});
-  } else if (!handed_in) {
-    operands.push_back({writer, result.element_node(*twin)});
-  }
-  const Handle done = make_async(program, body_id, copy.computation, std::move(operands),
-                                 result.at(stack_node), name);
+  UpdatePart part = take_out_update(program, body[writer], writer, *fused, *update, name);
+  const Handle done = make_async(program, body_id, std::move(part.computation),
+                                 std::move(part.operands), result.at(stack_node), name);
   body.redirect({writer, stack_node}, {done, 0}, body[done].operands[0].handle);
-  if (!replaces_stack) drop_fusion_output(program, body_id, writer, update->output);
+  if (!part.replaces_stack) drop_fusion_output(program, body_id, writer, update->output);
   return done;
 }
 

@@ -58,7 +58,6 @@ class ComputationEditor {
   Shape shape_of(Reference reference) const {
     return nodes_[reference.handle].instruction.shape.at(reference.node);
   }
-  std::size_t size() const { return nodes_.size(); }
 
   /// Adds an instruction at the end of the order.
   Handle add(Node node);

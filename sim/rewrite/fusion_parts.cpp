@@ -9,14 +9,28 @@ namespace {
 
 using Handle = ComputationEditor::Handle;
 
-bool renames(Opcode opcode) { return opcode == Opcode::kBitcast || opcode == Opcode::kReshape; }
-
 /// Whether two slices take the same place: what they slice may differ by renamings alone.
 bool same_slice(const Computation& fused, InstructionIndex a, InstructionIndex b) {
   const auto starts_of = [&fused](InstructionIndex i) { return fused.operands(i).subspan(1); };
   return fused[a].opcode == fused[b].opcode && same_shape(fused[a].shape, fused[b].shape) &&
          std::ranges::equal(starts_of(a), starts_of(b)) &&
          fused.attribute(a, "slice") == fused.attribute(b, "slice");
+}
+
+/// What the results of a fusion are computed with. What only says where a slice begins is not: it
+/// goes when the slice does.
+std::vector<bool> computed_with(const Computation& fused) {
+  std::vector<bool> used(fused.size(), false);
+  used[fused.root().instruction.index] = true;
+  for (std::size_t k = fused.size(); k-- > 0;) {
+    if (!used[k]) continue;
+    const InstructionIndex i(k);
+    auto operands = fused.operands(i);
+    if (fused[i].opcode == Opcode::kDynamicSlice) operands = operands.first(1);
+    if (fused[i].opcode == Opcode::kDynamicUpdateSlice) operands = operands.first(2);
+    for (const Operand& operand : operands) used[operand.instruction.index] = true;
+  }
+  return used;
 }
 
 /// Turns an instruction into a bitcast of `source`.
@@ -111,17 +125,6 @@ std::shared_ptr<const Computation> compute_parameter(
   return editor.finish(storage->text(std::string(name)), storage);
 }
 
-Operand behind_renamings(const Computation& fused, Operand value) {
-  while (renames(fused[value.instruction].opcode)) value = fused.operands(value.instruction)[0];
-  return value;
-}
-
-std::optional<std::uint32_t> find_parameter(const Computation& fused, Operand value) {
-  value = behind_renamings(fused, value);
-  if (fused[value.instruction].opcode != Opcode::kParameter) return std::nullopt;
-  return parameter_number(fused[value.instruction]);
-}
-
 std::optional<FusedUpdate> find_update(const Computation& fused, std::uint32_t parameter) {
   const Operand root = fused.root();
   std::vector<Operand> outputs = {root};
@@ -129,8 +132,7 @@ std::optional<FusedUpdate> find_update(const Computation& fused, std::uint32_t p
     outputs.assign(fused.operands(root.instruction).begin(),
                    fused.operands(root.instruction).end());
   for (std::uint32_t output = 0; output < outputs.size(); ++output) {
-    InstructionIndex at = outputs[output].instruction;
-    while (renames(fused[at].opcode)) at = fused.operands(at)[0].instruction;
+    const InstructionIndex at = behind_renamings(fused, outputs[output]).instruction;
     if (fused[at].opcode != Opcode::kDynamicUpdateSlice) continue;
     const auto operands = fused.operands(at);
     if (find_parameter(fused, operands[0]) == parameter && operands[1].node == 0)
@@ -146,7 +148,7 @@ std::vector<InstructionIndex> find_slices(const Computation& fused, std::uint32_
     for (const Use& use : fused.uses(renamed[n])) {
       const Opcode opcode = fused[use.user].opcode;
       const bool slice = opcode == Opcode::kDynamicSlice || opcode == Opcode::kSlice;
-      if (renames(opcode))
+      if (is_renaming(opcode))
         renamed.push_back(use.user);
       else if (slice && use.operand_number == 0)
         slices.push_back(use.user);
@@ -155,6 +157,9 @@ std::vector<InstructionIndex> find_slices(const Computation& fused, std::uint32_
     }
   for (const InstructionIndex slice : slices)
     if (!same_slice(fused, slice, slices[0])) return {};
+  const std::vector<bool> used = computed_with(fused);
+  const auto is_used = [&used](InstructionIndex slice) { return used[slice.index]; };
+  if (std::ranges::none_of(slices, is_used)) slices.clear();
   return slices;
 }
 
@@ -167,7 +172,7 @@ std::shared_ptr<const Computation> move_parameters(const Computation& inner,
   for (const std::uint32_t number : parameters) moved[inner.parameters()[number].index] = true;
   for (const InstructionIndex i : inner.instructions()) {
     const Opcode opcode = inner[i].opcode;
-    const bool keeps_place = renames(opcode) || opcode == Opcode::kDynamicUpdateSlice;
+    const bool keeps_place = is_renaming(opcode) || opcode == Opcode::kDynamicUpdateSlice;
     if (keeps_place && moved[inner.operands(i)[0].instruction.index]) moved[i.index] = true;
     if (opcode == Opcode::kTuple) {
       std::vector<ShapeNodeIndex> nodes;

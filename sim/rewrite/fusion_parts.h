@@ -37,12 +37,6 @@ std::shared_ptr<const Computation> compute_parameter(
     const Computation& inner, std::uint32_t parameter, const Computation& slice,
     std::string_view name, const std::shared_ptr<RewriteStorage>& storage);
 
-/// What a value inside a fusion is a renaming of; itself where it is none.
-Operand behind_renamings(const Computation& fused, Operand value);
-
-/// The parameter that a value inside a fusion is, behind renamings.
-std::optional<std::uint32_t> find_parameter(const Computation& fused, Operand value);
-
 /// A slice update that makes one of a fusion's outputs, behind renamings.
 struct FusedUpdate {
   std::uint32_t output = 0;      ///< its number; 0 where the fusion has but one
@@ -51,8 +45,8 @@ struct FusedUpdate {
 /// The one that updates a parameter in place, if there is one.
 std::optional<FusedUpdate> find_update(const Computation& fused, std::uint32_t parameter);
 
-/// The slices of one parameter that a fusion reads, behind renamings; empty when it reads anything
-/// else of it, or slices of different places or sizes.
+/// The slices of one parameter that a fusion computes with, behind renamings; empty when it
+/// computes nothing with them, reads anything else of it, or slices of different places or sizes.
 std::vector<InstructionIndex> find_slices(const Computation& fused, std::uint32_t parameter);
 
 /// A copy of `inner` in which these parameters, and what is updated in place or renamed from them,

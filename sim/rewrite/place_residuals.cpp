@@ -16,6 +16,23 @@ ComputationId body_of(const Program& program, InstructionId loop) {
   return program[loop.computation].called(loop.instruction)[1];
 }
 
+/// Which element of the tuple that a forward loop begins with is the stack; empty where what it
+/// begins with is no tuple of its own.
+std::optional<std::uint32_t> initial_element(const Program& program, const MemoryAssignment& memory,
+                                             const Residual& residual) {
+  const InstructionId loop = residual.forward_loop;
+  const Computation& outer = program[loop.computation];
+  const Operand initial = outer.operands(loop.instruction)[0];
+  if (initial.node != 0 || outer[initial.instruction].opcode != Opcode::kTuple) return std::nullopt;
+  const Shape carried = program[loop].shape;
+  for (std::uint32_t k = 0; k < carried.tuple_size(); ++k) {
+    const ValueId value = memory.values.at(loop, carried.element_node(k));
+    if (carried.element(k).is_array() && memory.liveness.buffer_of[value] == residual.stack)
+      return k;
+  }
+  return std::nullopt;
+}
+
 /// The done, in a loop's body, of the async start that wraps an instruction; empty when no start
 /// there does, or when its done is elsewhere.
 std::optional<InstructionIndex> done_of_wrapper(const Program& program,
@@ -60,8 +77,11 @@ class PlacementRewrite {
       if (known || residual.placement == change.placement ||
           !why_not_movable(program_, memory_, residual).empty())
         continue;
-      target_[residual.stack] =
-          change.placement == Placement::kDevice ? MemorySpace::kDevice : MemorySpace::kPinnedHost;
+      const Computation& outer = program_[residual.forward_loop.computation];
+      target_[residual.stack] = {
+          change.placement == Placement::kDevice ? MemorySpace::kDevice : MemorySpace::kPinnedHost,
+          {residual.forward_loop.computation,
+           outer.operands(residual.forward_loop.instruction)[0].instruction}};
       moved.push_back(change);
     }
     move_spaces();
@@ -73,8 +93,8 @@ class PlacementRewrite {
       else
         place_offload(residual);
     }
-    // Each reload goes on top of those before it, and they take the link in turn: what is used first
-    // comes last here.
+    // Each reload goes on top of those before it, and they take the link in turn: what is used
+    // first comes last here.
     std::ranges::stable_sort(moved, std::ranges::greater(), [this](const PlacementChange& change) {
       return residuals_.residuals[change.residual].first_backward_use;
     });
@@ -85,14 +105,20 @@ class PlacementRewrite {
   }
 
  private:
+  /// Where a value of a moved stack lies; empty for others. What it began with is replaced, and
+  /// stays where it is: it may begin another stack as well.
   std::optional<MemorySpace> target_of(ValueId value) const {
     const auto found = target_.find(memory_.liveness.buffer_of[value]);
-    return found == target_.end() ? std::nullopt : std::optional(found->second);
+    if (found == target_.end()) return std::nullopt;
+    const auto& [space, tuple] = found->second;
+    const InstructionId defined = memory_.values[value].defined_at.instruction;
+    const bool is_initial = defined.computation == tuple.computation &&
+                            defined.instruction.index < tuple.instruction.index;
+    return is_initial ? std::nullopt : std::optional(space);
   }
 
   void move_spaces();
   void move_fusion_parameters(InstructionId id);
-  std::optional<std::uint32_t> initial_element(const Residual& residual);
   void replace_initial_value(const Residual& residual, Placement placement);
   Node allocate(std::string_view name, Shape shape);
   Node zeros(std::string_view name, Shape shape);
@@ -105,7 +131,11 @@ class PlacementRewrite {
   const MemoryAssignment& memory_;
   const ResidualTable& residuals_;
   ProgramEditor out_;
-  std::map<BufferId, MemorySpace> target_;
+  struct Target {
+    MemorySpace space = MemorySpace::kDevice;
+    InstructionId initial;  ///< the tuple that its forward loop begins with
+  };
+  std::map<BufferId, Target> target_;
 };
 
 /// Every shape that shows a moved stack says where it now lies.
@@ -144,33 +174,20 @@ void PlacementRewrite::move_fusion_parameters(InstructionId id) {
   }
 }
 
-/// Which element, of the tuple a forward loop begins with, the stack is.
-std::optional<std::uint32_t> PlacementRewrite::initial_element(const Residual& residual) {
-  const InstructionId loop = residual.forward_loop;
-  ComputationEditor& outer = out_.edit(loop.computation);
-  const Handle tuple = outer[loop.instruction.index].operands[0].handle;
-  if (outer[tuple].instruction.opcode != Opcode::kTuple) return std::nullopt;
-  const Shape carried = program_[loop].shape;
-  for (std::uint32_t k = 0; k < carried.tuple_size(); ++k) {
-    const ValueId value = memory_.values.at(loop, carried.element_node(k));
-    if (carried.element(k).is_array() && memory_.liveness.buffer_of[value] == residual.stack)
-      return k;
-  }
-  return std::nullopt;
-}
-
 /// A stack in HBM begins as zeros that a kernel writes; one in host memory is only allocated.
 void PlacementRewrite::replace_initial_value(const Residual& residual, Placement placement) {
-  const auto element = initial_element(residual);
-  if (!element) return;
+  const auto element = initial_element(program_, memory_, residual);
+  check(element.has_value(), "a residual is moved whose first value stays where it is");
   const ComputationId outer_id = residual.forward_loop.computation;
   ComputationEditor& outer = out_.edit(outer_id);
   const Handle tuple = outer[residual.forward_loop.instruction.index].operands[0].handle;
   const Reference old = outer[tuple].operands[*element];
   const bool on_host = placement == Placement::kPinnedHost;
   const std::string_view name = out_.text((on_host ? "allocate." : "zeros.") + residual.id);
-  // The tuple says where the stack now lies; what makes the old value may have been edited since.
-  const Shape shape = outer[tuple].instruction.shape.element(*element);
+  Shape& begins_with = outer[tuple].instruction.shape;
+  begins_with = with_space(begins_with, {begins_with.element_node(*element)},
+                           target_.at(residual.stack).space, *out_.storage());
+  const Shape shape = begins_with.element(*element);
   const Handle fresh = outer.add(on_host ? allocate(name, shape) : zeros(name, shape));
   outer.move_after(fresh, old.handle);
   outer[tuple].operands[*element] = {fresh, 0};
@@ -329,6 +346,8 @@ std::string why_not_movable(const Program& program, const MemoryAssignment& memo
                             const Residual& residual) {
   if (residual.copied_between_loops) return "XLA copies the whole stack between the loops";
   if (residual.peeled) return "its copies are pipelined across iterations";
+  if (!initial_element(program, memory, residual))
+    return "what its loop begins with is not put together right in front of it";
   const ComputationId forward = body_of(program, residual.forward_loop);
   const InstructionId write = residual.write.instruction;
   const bool can_write = write.computation == forward

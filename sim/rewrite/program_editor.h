@@ -17,8 +17,6 @@ class ProgramEditor {
   explicit ProgramEditor(const Program& program)
       : original_(program), out_(program), storage_(std::make_shared<RewriteStorage>()) {}
 
-  const Program& original() const { return original_; }
-
   /// The editor of a computation of the original program; all edits of one meet in it.
   ComputationEditor& edit(ComputationId id);
   /// A computation as it was added, or as it was in the original; edits do not show.

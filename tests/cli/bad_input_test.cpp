@@ -151,6 +151,22 @@ TEST_CASE("a broken sidecar of names is refused by every command in the same wor
                 folder.path("no.json") + ": error: cannot be opened: No such file or directory\n");
 }
 
+TEST_CASE("a machine on which the step would take for ever is no bug of ours") {
+  const TemporaryFolder folder;
+  std::string slow = testing::read_text(testing::source_path("hw_profiles/gb200.yaml"));
+  const std::string rate = "host_to_device: {value: \"200.7 GB/s\"";
+  slow.replace(slow.find(rate), rate.size(), "host_to_device: {value: \"1 kB/s\"");
+  const std::string path = folder.write("slow.yaml", slow);
+  for (const std::string command : {"simulate ", "plan "}) {
+    CAPTURE(command);
+    const Run run = run_spillway(command + "examples/jax/dumps/offload_all --hw " + path);
+    CHECK(run.exit_code == 3);
+    CHECK(run.out == "");
+    CHECK(run.err.find(" cannot be simulated: task ") != std::string::npos);
+    CHECK(run.err.find("is a rate of the machine far too low") != std::string::npos);
+  }
+}
+
 TEST_CASE("a broken profile is refused where it is broken") {
   const TemporaryFolder folder;
   std::string gb200 = testing::read_text(testing::source_path("hw_profiles/gb200.yaml"));
@@ -166,8 +182,9 @@ TEST_CASE("a broken profile is refused where it is broken") {
     CHECK(run.err.find(": error: ") != std::string::npos);
     CHECK(run.err.find("| "
                        "  colour: blue\n") != std::string::npos);
-    check_refused(command + " " + kKeep + " --hw " + folder.path("no.yaml"),
-                  folder.path("no.yaml") + ": error: does not exist\n");
+    check_refused(
+        command + " " + kKeep + " --hw " + folder.path("no.yaml"),
+        folder.path("no.yaml") + ": error: cannot be opened: No such file or directory\n");
   }
 }
 

@@ -1,10 +1,13 @@
 // What goes wrong on the command line: nothing on stdout, one message, the right exit code.
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <string>
 #include <string_view>
 
 #include "tests/cli/run.h"
+#include "tests/golden.h"
+#include "tests/support/temporary_folder.h"
 
 namespace spillway {
 namespace {
@@ -95,6 +98,9 @@ TEST_CASE("a budget that is no budget is refused") {
       {"--mem-fraction 0.5 --hbm-limit 60GiB", "--hbm-limit excludes --mem-fraction" + help},
       {"--hbm-limit -60GiB", "error: --hbm-limit '-60GiB' must be above zero" + example},
       {"--hbm-limit 1e300GiB", "error: --hbm-limit '1e300GiB' is out of range" + example},
+      {"--hbm-limit 185GiB",
+       "error: --hbm-limit 185.00 GiB is above the HBM of gb200, 184.31 GiB\n  leave it out for "
+       "JAX's share of the HBM, or give what the step may allocate\n"},
       {"--host-limit 200", "error: --host-limit '200' needs a unit" + example},
       {"--host-limit 0B", "error: --host-limit '0B' must be above zero" + example},
   };
@@ -106,6 +112,48 @@ TEST_CASE("a budget that is no budget is refused") {
     CHECK(run.out == "");
     CHECK(run.err == row.message);
   }
+}
+
+TEST_CASE("a name that nobody knows cannot be explained") {
+  for (const std::string form : {"", " --json"}) {
+    const Run run = run_spillway(
+        "plan examples/jax/dumps/keep --names examples/jax/dumps/keep/names.json --hw gb200 "
+        "--explain mlpwi0" +
+        form);
+    CHECK(run.exit_code == 2);
+    CHECK(run.out == "");
+    CHECK(run.err.starts_with(
+        "error: --explain knows no name 'mlpwi0'\n  did you mean 'mlpwi_0'? known are "));
+  }
+}
+
+TEST_CASE("a topology that is stated counts, for the hosts' memory too") {
+  struct Row {
+    const char* arguments;
+    const char* hosts;
+    bool shares;
+  };
+  const Row rows[] = {
+      {"--hw gb200 --topology 1x8", ", 8 a host as stated (gb200 has 4), ", true},
+      {"--hw gb200 --topology 2x4", ", 4 a host, ", true},
+      {"--hw h100 --topology 8x1", ", 1 a host, ", false},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.arguments);
+    const Run run =
+        run_spillway(std::string("simulate examples/jax/dumps/offload_all ") + row.arguments);
+    CHECK(run.exit_code == 0);
+    CHECK(run.out.find(row.hosts) != std::string::npos);
+    CHECK((run.out.find("share its memory") != std::string::npos) == row.shares);
+  }
+}
+
+TEST_CASE("an answer that cannot be written is none") {
+  const testing::TemporaryFolder folder;
+  const std::string err = folder.path("err");
+  const int status = std::system(("'" SPILLWAY_BINARY "' hw list >/dev/full 2>" + err).c_str());
+  CHECK(WEXITSTATUS(status) == 74);
+  CHECK(testing::read_text(err) == "error: the answer could not be written\n");
 }
 
 TEST_CASE("an unknown machine is answered with those known") {
@@ -132,7 +180,8 @@ TEST_CASE("help and version are answers") {
 TEST_CASE("a plan for which nothing fits answers no, in every form") {
   const std::string plan =
       "plan examples/jax/dumps/keep --names examples/jax/dumps/keep/names.json --hw gb200 ";
-  for (const std::string form : {"", " --json", " --explain mlpwi_0"}) {
+  for (const std::string form :
+       {"", " --json", " --explain mlpwi_0", " --explain mlpwi_0 --json"}) {
     CAPTURE(form);
     const Run run = run_spillway(plan + "--hbm-limit 10GiB" + form);
     CHECK(run.exit_code == 1);

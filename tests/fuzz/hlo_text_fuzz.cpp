@@ -1,5 +1,8 @@
 // libFuzzer target: any bytes are read as HLO text, and used when they pass.
 //   cmake --workflow --preset fuzz && build/fuzz/tests/fuzz/hlo_text_fuzz -max_len=20000 CORPUS
+#define DOCTEST_CONFIG_IMPLEMENT  // the toy machine's header refers to it
+#include <doctest/doctest.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>

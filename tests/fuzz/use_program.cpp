@@ -1,8 +1,10 @@
 #include "tests/fuzz/use_program.h"
 
+#include "model/cost/cost_table.h"
 #include "model/hlo/text_reader.h"
 #include "model/program/validate.h"
 #include "sim/report/inspect_report.h"
+#include "tests/model/cost/toy_machine.h"
 
 namespace spillway::testing {
 
@@ -19,6 +21,8 @@ bool use_program(std::shared_ptr<const std::string> text) {
   const InspectReport report = make_inspect_report(*program, NameList{});
   render_text(report);
   render_json(report);
+  const HardwareProfile machine = toy_machine();
+  costs(*program, machine, make_topology(program->device_count(), machine));
   return true;
 }
 

@@ -1,6 +1,5 @@
-// One step on the toy machine: 8 FLOP/s, 32 B/s of HBM, 2 B/s to the host, 3 B/s from it (its share
-// of the host's memory), 1 s to start a copy. A 2x2x2 product takes 2 s, an offload of 12 B 1 + 6
-// s, a reload of 12 B 1 + 4 s.
+// One step on the toy machine: 8 FLOP/s, 32 B/s of HBM, 2 B/s to the host, 4 B/s from it, 1 s to
+// start a copy. A 2x2x2 product takes 2 s, an offload of 12 B 1 + 6 s, a reload of 12 B 1 + 3 s.
 #include "sim/simulate.h"
 
 #include <doctest/doctest.h>
@@ -26,8 +25,11 @@ HardwareProfile toy_machine() {
 SimResult run(const Program& program, const HardwareProfile& profile = toy_machine(),
               SimOptions options = {}) {
   const Schedule schedule = text_schedule(program).value();
-  return simulate(program, schedule, assign_memory(program, schedule), profile,
-                  make_topology(program.device_count(), profile), options);
+  const Result<SimResult> result =
+      simulate(program, schedule, assign_memory(program, schedule), profile,
+               make_topology(program.device_count(), profile), options);
+  REQUIRE(result.ok());
+  return *result;
 }
 
 std::string product(const std::string& name) {
@@ -146,8 +148,89 @@ TEST_CASE("a loop of unknown count runs once and says so") {
   text.replace(text.find(", backend_config"), std::string::npos, "\n}\n");
   const SimResult result = run(read_module(text));
   CHECK(result.traffic.device_to_host == Bytes(12));
-  REQUIRE(result.assumptions.size() == 3);
-  CHECK(result.assumptions[2] == "loop loop runs once: its trip count is not known");
+  REQUIRE(result.assumptions.size() == 2);
+  CHECK(result.assumptions[1] == "loop loop runs once: its trip count is not known");
+}
+
+TEST_CASE("a conditional takes the branch that takes longest, what its loops run counted") {
+  std::string text = kLoop;
+  text.replace(text.find("ENTRY"), std::string::npos,
+               R"(%long (l: (s32[], bf16[2,2], f32[3])) -> (s32[], bf16[2,2], f32[3]) {
+  %l = (s32[], bf16[2,2], f32[3]) parameter(0)
+  ROOT %loop = (s32[], bf16[2,2], f32[3]) while(%l), condition=%condition, body=%body, backend_config={"known_trip_count":{"n":"4"}}
+}
+
+%short (t: (s32[], bf16[2,2], f32[3])) -> (s32[], bf16[2,2], f32[3]) {
+  %t = (s32[], bf16[2,2], f32[3]) parameter(0)
+  %once = bf16[2,2] dot(%t#1, %t#1), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT %done = (s32[], bf16[2,2], f32[3]) tuple(%t#0, %once, %t#2)
+}
+
+ENTRY %main {
+  %p = (s32[], bf16[2,2], f32[3]) parameter(0)
+  %which = pred[] constant(true)
+  ROOT %end = (s32[], bf16[2,2], f32[3]) conditional(%which, %p, %p), true_computation=%short, false_computation=%long
+}
+)");
+  CHECK(run(read_module(text)).step.value() == 28);
+}
+
+TEST_CASE("GPUs that share a CPU share its memory, the others do not") {
+  // 12 B in 1 s of start-up and at 4 B/s of the link, or at 3 B/s, half of the host's memory.
+  const Program program =
+      read_entry(std::string("  %y = f32[3]{0:S(5)} parameter(0)\n"
+                             "  %in = (f32[3], f32[3]{0:S(5)}, u32[]) copy-start(%y)\n") +
+                 kReloadDone + "  ROOT %r = (f32[3]) tuple(%in.done)\n");
+  const Schedule schedule = text_schedule(program).value();
+  const std::string shared = "all 2 GPUs of a host CPU copy at the same time and share its memory";
+  struct Row {
+    const char* name;
+    Topology topology;
+    double step;
+    std::vector<std::string> assumptions;
+  };
+  const Row rows[] = {
+      {"one device", {}, 4, {}},
+      {"one a host", {.devices = 8, .gpus_per_domain = 1, .gpus_per_host = 1}, 4, {}},
+      {"two a host", {.devices = 2, .gpus_per_domain = 2, .gpus_per_host = 2}, 5, {shared}},
+      {"eight a host, on four CPUs", {.devices = 8, .gpus_per_host = 8}, 5, {shared}},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.name);
+    const Result<SimResult> result =
+        simulate(program, schedule, assign_memory(program, schedule), toy_machine(), row.topology);
+    REQUIRE(result.ok());
+    CHECK(result->step.value() == row.step);
+    CHECK(result->assumptions == row.assumptions);
+  }
+}
+
+TEST_CASE("what takes longer than any step is an error about the program") {
+  const auto error_of = [](const std::string& text) {
+    const Program program = read_module(text);
+    const Schedule schedule = text_schedule(program).value();
+    const Result<SimResult> result =
+        simulate(program, schedule, assign_memory(program, schedule), toy_machine(), {});
+    return result.ok() ? "" : to_text(result.error());
+  };
+  const std::string advice =
+      "\n  no training step does: is a rate of the machine far too low, or a trip count damaged?";
+  // 40'000 iterations of 7 s are 78 hours.
+  std::string loop = kLoop;
+  const std::string four = "{\"n\":\"4\"}";
+  loop.replace(loop.find(four), four.size(), "{\"n\":\"40000\"}");
+  CHECK(error_of(loop) == "");
+  loop.replace(loop.find("40000"), 5, "42000");
+  CHECK(error_of(loop) == "toy.hlo: error: the step takes longer than 80 hours" + advice);
+  // 400 kB at 2 B/s are 55 hours.
+  const std::string copy =
+      "HloModule toy, is_scheduled=true\n\nENTRY %main {\n"
+      "  %x = f32[100000] parameter(0)\n"
+      "  %out = (f32[100000]{0:S(5)}, f32[100000], u32[]) copy-start(%x)\n"
+      "  ROOT %out.done = f32[100000]{0:S(5)} copy-done(%out)\n}\n";
+  CHECK(error_of(copy) ==
+        "toy.hlo: error: 'out' cannot be simulated: task 0 demands what takes above 20 hours" +
+            advice);
 }
 
 TEST_CASE("exposed time follows the link where nothing hides it") {

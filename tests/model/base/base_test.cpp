@@ -1,5 +1,8 @@
 #include <doctest/doctest.h>
 
+#include <limits>
+#include <string>
+
 #include "model/base/format.h"
 #include "model/base/ids.h"
 #include "model/base/result.h"
@@ -15,13 +18,22 @@ TEST_CASE("quantities keep their units") {
   CHECK(to_seconds(SimTime(2'500'000'000'000)) == Seconds(2.5));
 }
 
+TEST_CASE("a time beyond the range is its end") {
+  CHECK(to_sim_time(Seconds(1e30)) == SimTime(std::numeric_limits<std::int64_t>::max()));
+  CHECK(to_sim_time(Seconds(-1e30)) == SimTime(std::numeric_limits<std::int64_t>::min()));
+  CHECK(to_sim_time(Seconds(9.2e6)) == SimTime(9'200'000'000'000'000'000));
+}
+
+TEST_CASE("an internal error names its file from the top of the repository") {
+  CHECK(std::string(__builtin_FILE()) == "tests/model/base/base_test.cpp");
+}
+
 TEST_CASE("numbers read as a person writes them") {
   CHECK(format_bytes(Bytes(496)) == "496 B");
   CHECK(format_bytes(Bytes(37996366704)) == "35.39 GiB");
   CHECK(format_seconds(Seconds(12.3456)) == "12.346 s");
   CHECK(format_seconds(Seconds(0.6042)) == "604.20 ms");
   CHECK(format_seconds(Seconds(5.5e-6)) == "5.5 us");
-  CHECK(format_rate(BytesPerSecond(200.7e9)) == "200.70 GB/s");
   CHECK(format_flops(Flops(4.83e16)) == "48.30 PFLOP");
   CHECK(format_count(-1234567) == "-1,234,567");
   CHECK(format_count(123) == "123");

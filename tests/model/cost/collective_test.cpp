@@ -49,10 +49,10 @@ TEST_CASE("a stated grid of hosts places devices") {
     std::int64_t per_domain, per_host;
   };
   const Row rows[] = {
-      {128, {.hosts = 32, .gpus = 4}, 64, 4},  // whole hosts share a domain
-      {128, {.hosts = 2, .gpus = 64}, 64, 4},
+      {128, {.hosts = 32, .gpus = 4}, 64, 4},   // whole hosts share a domain
+      {128, {.hosts = 2, .gpus = 64}, 64, 64},  // more than the profile's host holds
       {120, {.hosts = 40, .gpus = 3}, 60, 3},
-      {256, {.hosts = 2, .gpus = 128}, 64, 4},  // more than a domain holds
+      {256, {.hosts = 2, .gpus = 128}, 64, 128},  // more than a domain holds
   };
   for (const Row& row : rows) {
     CAPTURE(row.devices);
@@ -61,6 +61,9 @@ TEST_CASE("a stated grid of hosts places devices") {
     CHECK(topology->gpus_per_domain == row.per_domain);
     CHECK(topology->gpus_per_host == row.per_host);
   }
+  CHECK(make_topology(8, rack, {.hosts = 1, .gpus = 8})->assumption ==
+        "8 GPUs in one nvlink domain (one holds 72), 8 a host as stated (toy has 4), device ids in "
+        "that order");
   HardwareProfile boxes = toy_machine();  // a domain is a host of 4
   boxes.host.gpus_per_cpu.value = Count(4);
   CHECK(make_topology(16, boxes, {.hosts = 8, .gpus = 2})->gpus_per_domain == 2);

@@ -124,5 +124,30 @@ TEST_CASE("ids of replicas and partitions become ids of devices") {
   }
 }
 
+TEST_CASE("ids that the program has not are not understood") {
+  const auto known = [](const std::string& line, const std::string& header) {
+    const Program program = read_toy(
+        "ENTRY %main (p: f32[8]) -> f32[8] {\n  %p = f32[8]{0} parameter(0)\n"
+        "  ROOT %x = f32[8]{0} " +
+            line + "\n}\n",
+        header);
+    return device_groups(program, find_instruction(program, "x")).has_value();
+  };
+  const std::string two_by_two = ", replica_count=2, num_partitions=2";
+  CHECK(known("all-gather(%p), replica_groups={{0,1}}, dimensions={0}", two_by_two));
+  CHECK_FALSE(known("all-gather(%p), replica_groups={{0,2}}, dimensions={0}", two_by_two));
+  CHECK_FALSE(
+      known("all-to-all(%p), channel_id=1, replica_groups={{1,2}}, dimensions={0}", two_by_two));
+  const std::string global = "all-gather(%p), channel_id=1, use_global_device_ids=true, ";
+  CHECK(known(global + "replica_groups={{0,3}}, dimensions={0}", two_by_two));
+  CHECK_FALSE(known(global + "replica_groups={{0,4}}, dimensions={0}", two_by_two));
+  CHECK_FALSE(known("collective-permute(%p), source_target_pairs={{0,2}}", two_by_two));
+  CHECK_FALSE(known("collective-permute(%p), source_target_pairs={{0,1},{0,1},{0,1}}", two_by_two));
+  CHECK_FALSE(known("all-gather(%p), replica_groups={{},{0,1}}, dimensions={0}", two_by_two));
+  // Written out these were 2^30 ids.
+  CHECK_FALSE(known("all-gather(%p), channel_id=1, replica_groups=[1,1024]<=[1024], dimensions={0}",
+                    ", num_partitions=1048576"));
+}
+
 }  // namespace
 }  // namespace spillway

@@ -63,6 +63,16 @@ TEST_CASE("figures that do not fit together are found") {
        "1.9259081 GHz, 1199.1 TFLOP/s\n"
        "warning device.vector_peak.f32: 80.2 TFLOP/s is +100 % off 76 SMs x 256 FLOP per clock x "
        "2.062 GHz, 40.1 TFLOP/s\n"},
+      {"an A100, whose SMs do half as many f32 operations",
+       [](P& p) {
+         p.device.compute_capability = "8.0";
+         p.device.sm_count.value = Count(108);
+         p.device.clock.value = p.device.matrix_clock.value = Hertz(1.41e9);
+         p.device.matrix_peak = {{"bf16", {FlopsPerSecond(312e12), {}}}};
+         p.device.vector_peak = {{"f32", {FlopsPerSecond(19.5e12), {}}}};
+       },
+       ""},
+      {"a GPU whose SMs are not known", [](P& p) { p.device.compute_capability = "99.0"; }, ""},
       {"a reserve that leaves little", [](P& p) { p.device.reserve.value = Bytes(60'000'000'000); },
        "warning device.reserve: 60 GB is more than a quarter of the HBM\n"},
       {"no bf16", [](P& p) { p.kernels.gemm.erase("bf16"); },

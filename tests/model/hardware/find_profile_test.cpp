@@ -60,9 +60,10 @@ TEST_CASE("an id is looked up in the folders, the first one wins") {
 TEST_CASE("a path is read as it is") {
   const Folders folders;
   CHECK(find_profile(folders.theirs + "/odd.yaml", {})->id == "even");
-  CHECK(error_of(find_profile("nowhere.yaml", {})) == "nowhere.yaml: error: does not exist");
+  CHECK(error_of(find_profile("nowhere.yaml", {})) ==
+        "nowhere.yaml: error: cannot be opened: No such file or directory");
   CHECK(error_of(find_profile(folders.mine + "/", {})) ==
-        folders.mine + "/: error: is a folder\n  give the YAML file itself");
+        folders.mine + "/: error: is a folder, not a file");
 }
 
 TEST_CASE("an id that nobody knows lists the known ones") {

@@ -7,7 +7,6 @@
 #include "model/hardware/check_profile.h"
 #include "model/hardware/find_profile.h"
 #include "model/hardware/read_profile.h"
-#include "model/hardware/write_profile.h"
 #include "tests/golden.h"
 
 namespace spillway {
@@ -21,7 +20,7 @@ HardwareProfile profile_of(std::string_view id) {
   return std::move(profile).value();
 }
 
-TEST_CASE("every profile reads, checks clean and survives being written") {
+TEST_CASE("every profile reads and checks clean") {
   const std::vector<ProfileEntry> entries = list_profiles(shipped());
   CHECK(entries.size() >= 4);
   for (const ProfileEntry& entry : entries) {
@@ -29,9 +28,6 @@ TEST_CASE("every profile reads, checks clean and survives being written") {
     const HardwareProfile profile = profile_of(entry.id);
     for (const Finding& finding : check_profile(profile))
       FAIL_CHECK(finding.key << ": " << finding.text);
-    const Result<HardwareProfile> again = parse_profile(to_yaml(profile), "written");
-    REQUIRE_MESSAGE(again.ok(), to_text(again.error()));
-    CHECK(*again == profile);
   }
 }
 

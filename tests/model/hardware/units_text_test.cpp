@@ -51,6 +51,7 @@ TEST_CASE("an error says what would be right") {
   CHECK(problem<BytesPerSecond>("1,5 GB/s") ==
         "is in ',5 GB/s', which is no unit of a rate; for example \"4.8 TB/s\"");
   CHECK(problem<BytesPerSecond>("1e400 GB/s") == "is out of range; for example \"4.8 TB/s\"");
+  CHECK(problem<BytesPerSecond>("1e300 TiB/s") == "is out of range; for example \"4.8 TB/s\"");
   CHECK(problem<BytesPerSecond>("1e999999999999 GB/s") ==
         "is out of range; for example \"4.8 TB/s\"");
   CHECK(problem<Bytes>("9000 TiB") == "is out of range; for example \"480 GB\"");

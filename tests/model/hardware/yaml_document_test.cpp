@@ -97,9 +97,10 @@ TEST_CASE("files that are not what they should be") {
     const Result<YamlDocument> document = read_yaml(path);
     return document ? "read" : to_text(document.error());
   };
-  CHECK(text_of(folder + "/none.yaml") == folder + "/none.yaml: error: does not exist");
-  CHECK(text_of(folder) == folder + ": error: is a folder\n  give the YAML file itself");
-  CHECK(text_of("/dev/zero") == "/dev/zero: error: is not a regular file");
+  CHECK(text_of(folder + "/none.yaml") ==
+        folder + "/none.yaml: error: cannot be opened: No such file or directory");
+  CHECK(text_of(folder) == folder + ": error: is a folder, not a file");
+  CHECK(text_of("/dev/zero") == "/dev/zero: error: is a device, not a file\n  write it to a file first");
 
   const std::string empty = folder + "/empty.yaml";
   std::ofstream(empty).flush();

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "model/hlo/read_file.h"
+#include "model/base/read_file.h"
 #include "model/hlo/read_program.h"
 #include "model/hlo/text_reader.h"
 #include "tests/golden.h"

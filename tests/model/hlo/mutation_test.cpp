@@ -1,5 +1,6 @@
-// Damaged programs, thousands of them: whatever passes the readers must be safe for every stage
-// behind them. Each batch runs in a process of its own, so that a crash names its seed.
+// Damaged programs, thousands of them, and instructions put together at random: whatever passes the
+// readers must be safe for every stage behind them. Each batch runs in a process of its own, so
+// that a crash names its seed.
 #include <doctest/doctest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -7,11 +8,14 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 
-#include "model/hlo/read_file.h"
+#include "model/base/read_file.h"
+#include "model/program/opcode.h"
 #include "tests/fuzz/mutate.h"
+#include "tests/fuzz/odd_program.h"
 #include "tests/fuzz/use_program.h"
 #include "tests/golden.h"
 
@@ -32,18 +36,19 @@ struct Progress {
 
 constexpr unsigned kSecondsForBatch = 120;
 
-void run_batch(const std::string& text, std::uint32_t first, std::uint32_t count,
-               Progress& progress) {
+/// The text of a seed.
+using Maker = std::function<std::string(std::uint32_t seed)>;
+
+void run_batch(const Maker& make, std::uint32_t first, std::uint32_t count, Progress& progress) {
   ::alarm(kSecondsForBatch);
   for (std::uint32_t seed = first; seed < first + count; ++seed) {
     progress.seed = seed;
-    if (testing::use_program(std::make_shared<const std::string>(testing::mutate(text, seed))))
-      ++progress.accepted;
+    if (testing::use_program(std::make_shared<const std::string>(make(seed)))) ++progress.accepted;
   }
 }
 
-/// Uses `count` mutants of `text`; returns how many passed as programs.
-std::uint32_t use_mutants(const std::string& text, std::uint32_t count) {
+/// Uses `count` texts; returns how many passed as programs.
+std::uint32_t use_texts(const Maker& make, std::uint32_t count) {
   void* const shared =
       ::mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   REQUIRE(shared != MAP_FAILED);
@@ -53,7 +58,7 @@ std::uint32_t use_mutants(const std::string& text, std::uint32_t count) {
     const pid_t child = ::fork();
     REQUIRE(child >= 0);
     if (child == 0) {
-      run_batch(text, first, std::min(kBatch, count - first), progress);
+      run_batch(make, first, std::min(kBatch, count - first), progress);
       ::_exit(0);
     }
     int status = 0;
@@ -63,6 +68,10 @@ std::uint32_t use_mutants(const std::string& text, std::uint32_t count) {
   const std::uint32_t accepted = progress.accepted;
   ::munmap(shared, sizeof(Progress));
   return accepted;
+}
+
+std::uint32_t use_mutants(const std::string& text, std::uint32_t count) {
+  return use_texts([&text](std::uint32_t seed) { return testing::mutate(text, seed); }, count);
 }
 
 TEST_CASE("damaged small programs do no harm") {
@@ -88,6 +97,19 @@ TEST_CASE("damaged dumps do no harm") {
     CHECK(testing::use_program(*text));
     use_mutants(**text, 50 * effort());
   }
+}
+
+TEST_CASE("any opcode with any shape, operands and attributes does no harm") {
+  std::uint32_t opcodes_accepted = 0;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(Opcode::kUnknown); ++i) {
+    const std::string opcode(opcode_name(static_cast<Opcode>(i)));
+    CAPTURE(opcode);
+    const std::uint32_t accepted =
+        use_texts([&opcode](std::uint32_t seed) { return testing::odd_program(opcode, seed); },
+                  150 * effort());
+    opcodes_accepted += accepted > 0 ? 1 : 0;
+  }
+  CHECK(opcodes_accepted > 50);  // else little behind the readers is tried
 }
 
 }  // namespace

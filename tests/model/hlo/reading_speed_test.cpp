@@ -7,7 +7,7 @@
 #include <ctime>
 #include <string>
 
-#include "model/hlo/read_file.h"
+#include "model/base/read_file.h"
 #include "model/hlo/text_reader.h"
 #include "model/program/validate.h"
 #include "tests/golden.h"

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model/hlo/read_file.h"
+#include "model/base/read_file.h"
 #include "model/memory/assignment.h"
 
 namespace spillway::testing {

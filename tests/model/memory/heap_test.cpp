@@ -17,10 +17,9 @@ HeapItem item(std::int32_t start, std::int32_t end, std::int64_t units, std::uin
 }
 
 void check_packing(const std::vector<HeapItem>& items, std::int64_t size,
-                   const std::vector<std::int64_t>& offsets, bool temporal) {
+                   const std::vector<std::int64_t>& offsets) {
   const HeapResult result = pack_heap(items);
   CHECK(result.size == Bytes(size * kUnit));
-  CHECK(result.temporal == temporal);
   REQUIRE(result.offsets.size() == offsets.size());
   for (std::size_t k = 0; k < offsets.size(); ++k) {
     CAPTURE(k);
@@ -36,13 +35,13 @@ TEST_CASE("large ones first leaves room for small ones") {
   //   1    b b             b b
   //   0    b b               c c c
   //        1 2 3 4         1 2 3 4     time
-  check_packing({item(1, 1, 2, 0), item(1, 2, 2, 1), item(2, 4, 1, 2)}, 4, {2, 0, 2}, false);
+  check_packing({item(1, 1, 2, 0), item(1, 2, 2, 1), item(2, 4, 1, 2)}, 4, {2, 0, 2});
 }
 
 TEST_CASE("long ones first keeps short ones from standing in their way") {
   // d lives longest and takes the bottom; by size b would take it, and push d and then c up.
   check_packing({item(3, 4, 2, 0), item(2, 2, 3, 1), item(3, 3, 2, 2), item(1, 3, 2, 3)}, 6,
-                {2, 2, 4, 0}, true);
+                {2, 2, 4, 0});
 }
 
 TEST_CASE("the smallest gap that holds it") {
@@ -56,16 +55,16 @@ TEST_CASE("the smallest gap that holds it") {
   items.push_back(item(5, 9, 3, 8));  // fits nowhere but above
   // Later, and twenty times the case above, so that the order by size wins.
   items.insert(items.end(), {item(21, 21, 40, 9), item(21, 22, 40, 10), item(22, 24, 20, 11)});
-  check_packing(items, 80, {0, 10, 19, 27, 34, 27, 10, 15, 40, 40, 0, 40}, false);
+  check_packing(items, 80, {0, 10, 19, 27, 34, 27, 10, 15, 40, 40, 0, 40});
 }
 
 TEST_CASE("equal items go in the order of their ties") {
-  check_packing({item(0, 1, 1, 7), item(0, 1, 1, 3), item(0, 1, 1, 5)}, 3, {2, 0, 1}, false);
+  check_packing({item(0, 1, 1, 7), item(0, 1, 1, 3), item(0, 1, 1, 5)}, 3, {2, 0, 1});
 }
 
 TEST_CASE("what meets in time, ends included, does not share a place") {
-  check_packing({item(0, 2, 1, 0), item(2, 4, 1, 1)}, 2, {0, 1}, false);
-  check_packing({item(0, 2, 1, 0), item(3, 4, 1, 1)}, 1, {0, 0}, false);
+  check_packing({item(0, 2, 1, 0), item(2, 4, 1, 1)}, 2, {0, 1});
+  check_packing({item(0, 2, 1, 0), item(3, 4, 1, 1)}, 1, {0, 0});
 }
 
 TEST_CASE("offsets are aligned, the end is not") {
@@ -80,7 +79,7 @@ TEST_CASE("an item with several uses keeps its place free only while it is used"
   HeapItem twice{{{0, 1, Bytes(kUnit)}, {6, 7, Bytes(3 * kUnit)}}, 0};
   CHECK(largest_use(twice) == Bytes(3 * kUnit));
   // The place is as large as its largest use, and between its uses it is free for others.
-  check_packing({twice, item(2, 5, 3, 1), item(1, 2, 1, 2)}, 4, {0, 0, 3}, false);
+  check_packing({twice, item(2, 5, 3, 1), item(1, 2, 1, 2)}, 4, {0, 0, 3});
 }
 
 /// Best fit as one would explain it: try every place where it could start.
@@ -142,7 +141,6 @@ HeapResult obvious_packing(const std::vector<HeapItem>& items, bool temporal) {
     return a.tie_break < b.tie_break;
   });
   HeapResult result;
-  result.temporal = temporal;
   std::vector<std::optional<std::int64_t>> placed(items.size());
   for (const std::size_t k : order) {
     placed[k] = obvious_place(items, placed, k);
@@ -175,11 +173,11 @@ TEST_CASE("the same as best fit written the obvious way") {
     }
     const HeapResult by_size = obvious_packing(items, false);
     const HeapResult by_time = obvious_packing(items, true);
-    const HeapResult& expected = by_time.size < by_size.size ? by_time : by_size;
-    temporal_wins += expected.temporal ? 1 : 0;
+    const bool temporal = by_time.size < by_size.size;
+    const HeapResult& expected = temporal ? by_time : by_size;
+    temporal_wins += temporal ? 1 : 0;
     const HeapResult found = pack_heap(items);
     REQUIRE(found.size == expected.size);
-    REQUIRE(found.temporal == expected.temporal);
     REQUIRE(found.offsets == expected.offsets);
   }
   CHECK(temporal_wins > 50);  // both orders are tried in earnest

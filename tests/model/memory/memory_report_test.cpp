@@ -57,6 +57,32 @@ ENTRY %main (a: f32[64], b: f32[128], c: f32[256]) -> (f32[64], f32[32], f32[128
   CHECK(totals.host_temp == Bytes(0));
 }
 
+TEST_CASE("where two values meet in one place at the peak, the later one is there") {
+  // The entry's values have larger numbers than those of what it calls: x than n.
+  const MemoryReport report = report_of(toy_program(R"(
+%fused {
+  %fp = f32[64]{0} parameter(0)
+  %fn = f32[64]{0} negate(%fp)
+  %fs = f32[64]{0} sine(%fp)
+  ROOT %ft = (f32[64]{0}, f32[64]{0}) tuple(%fn, %fs)
+}
+%called {
+  %cp = f32[64]{0} parameter(0)
+  %n = (f32[64]{0}, f32[64]{0}) fusion(%cp), kind=kLoop, calls=%fused
+  ROOT %r = f32[64]{0} add(%n#0, %n#1)
+}
+ENTRY %main {
+  %a = f32[64]{0} parameter(0)
+  %x = f32[64]{0} cosine(%a)
+  ROOT %y = f32[64]{0} call(%x), to_apply=%called
+}
+)"));
+  CHECK(report.live_peak_instruction == "n");
+  CHECK(peak_of(report) ==
+        "n{0} f32[64] output 256, a f32[64] parameter 256, n{1} f32[64] temporary 256, "
+        "n{} (f32[64], f32[64]) temporary 16");
+}
+
 constexpr const char* kPeak = R"(
 ENTRY %main (a: f32[64]) -> f32[64] {
   %a = f32[64]{0} parameter(0)

@@ -20,6 +20,14 @@ HardwareProfile toy_machine() {
   return *profile;
 }
 
+/// Of a program that fills a host of the toy machine.
+Budget toy_budget(const BudgetWishes& wishes = {}) {
+  const Result<Budget> budget =
+      make_budget(toy_machine(), {.devices = 2, .gpus_per_host = 2}, wishes);
+  REQUIRE(budget.ok());
+  return *budget;
+}
+
 MemoryTotals device_total(std::int64_t bytes) {
   MemoryTotals totals;
   totals.total_device = Bytes(bytes);
@@ -73,7 +81,7 @@ TEST_CASE("a budget comes from the profile and from what the user states") {
   };
   for (const Row& row : rows) {
     CAPTURE(row.name);
-    const Budget budget = make_budget(toy_machine(), row.wishes);
+    const Budget budget = toy_budget(row.wishes);
     CHECK(budget.pool == Bytes(row.pool));
     CHECK(budget.fraction == row.fraction);
     CHECK(budget.host == Bytes(row.host));
@@ -81,6 +89,47 @@ TEST_CASE("a budget comes from the profile and from what the user states") {
     CHECK(budget.hbm == Bytes(1024));
     CHECK(budget.reserve == Bytes(64));
   }
+}
+
+TEST_CASE("a CPU's memory is shared by the GPUs of the program that it has") {
+  struct Row {
+    const char* name;
+    Topology topology;
+    std::int64_t host;
+    const char* origin;
+  };
+  constexpr const char* kShare = "the GPU's share of its CPU's memory";
+  const Row rows[] = {
+      {"one device",
+       {.devices = 1, .gpus_per_host = 1},
+       4096,
+       "its CPU's memory, which it has to itself"},
+      {"one a host",
+       {.devices = 8, .gpus_per_host = 1},
+       4096,
+       "its CPU's memory, which it has to itself"},
+      {"as many as the CPU has", {.devices = 8, .gpus_per_host = 2}, 2048, kShare},
+      {"hosts with more CPUs", {.devices = 8, .gpus_per_host = 8}, 2048, kShare},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.name);
+    const Result<Budget> budget = make_budget(toy_machine(), row.topology, {});
+    REQUIRE(budget.ok());
+    CHECK(budget->host == Bytes(row.host));
+    CHECK(budget->host_origin == row.origin);
+  }
+}
+
+TEST_CASE("a limit above the HBM is refused, the HBM itself is not") {
+  const auto of = [](std::int64_t limit) {
+    return make_budget(toy_machine(), {},
+                       {.hbm_limit = Bytes(limit), .fraction = {}, .host_limit = {}});
+  };
+  CHECK(of(1024).ok());
+  const Result<Budget> more = of(1025);
+  REQUIRE_FALSE(more.ok());
+  CHECK(more.error().kind == ErrorKind::kUsage);
+  CHECK(more.error().text == "--hbm-limit 1.00 KiB is above the HBM of toy, 1.00 KiB");
 }
 
 TEST_CASE("host memory is all that is pinned, results that reuse an argument counted once") {
@@ -102,7 +151,7 @@ TEST_CASE("a plan fits up to the last byte of the pool and of the host") {
   const Row rows[] = {{0, 0, true, 0, 0},       {768, 0, true, 0, 0},     {769, 0, false, 1, 0},
                       {0, 2048, true, 0, 0},    {0, 2049, false, 0, 1},   {768, 2048, true, 0, 0},
                       {769, 2049, false, 1, 1}, {2000, 0, false, 1232, 0}};
-  const Budget budget = make_budget(toy_machine(), {});
+  const Budget budget = toy_budget();
   for (const Row& row : rows) {
     CAPTURE(row.device);
     CAPTURE(row.host);
@@ -140,7 +189,7 @@ TEST_CASE("a fraction can be too large: what is beside it must hold the reserve"
       {1024, 1.0, false},                     // nothing beside it
       {2048, 2.0, false},                     // not of this device
   };
-  const Budget budget = make_budget(toy_machine(), {});
+  const Budget budget = toy_budget();
   for (const Row& row : rows) {
     CAPTURE(row.device);
     const Fit fit = check_fit(device_total(row.device), budget);
@@ -155,7 +204,7 @@ Bytes pool_of(Bytes hbm, std::int64_t hundredths) {
   profile.host.gpus_per_cpu.value = Count(1);
   profile.device.hbm_capacity.value = hbm;
   const double fraction = static_cast<double>(hundredths) / 100;
-  return make_budget(profile, {.hbm_limit = {}, .fraction = fraction, .host_limit = {}}).pool;
+  return make_budget(profile, {}, {.hbm_limit = {}, .fraction = fraction, .host_limit = {}})->pool;
 }
 
 /// Whether `fraction` has two decimals, its pool holds `need`, and the next smaller does not.

@@ -35,7 +35,6 @@ std::string describe(const Program& program, std::string_view name) {
   std::string text =
       transfer->direction == TransferDirection::kDeviceToHost ? "offload " : "reload ";
   text += std::to_string(transfer->bytes.value());
-  if (transfer->is_slice) text += " slice";
   if (transfer->host_array)
     text += " of " + std::string(program[id.computation][transfer->host_array->instruction].name);
   return text;
@@ -55,26 +54,25 @@ TEST_CASE("every form of a copy between device and host") {
       {"(bf16[8]{0:S(5)}, bf16[8]{0}, u32[]) copy-start(%d)", "offload 16"},
       {"(bf16[8]{0}, bf16[8]{0:S(5)}, u32[]) copy-start(%h)", "reload 16 of h"},
       {"(bf16[8]{0}, bf16[8]{0}, u32[]) copy-start(%d)", "none"},
-      {"bf16[1,8]{1,0} dynamic-slice(%H, %i, %i), dynamic_slice_sizes={1,8}",
-       "reload 16 slice of H"},
-      {"bf16[1,8]{1,0} slice(%H), slice={[1:2], [0:8]}", "reload 16 slice of H"},
+      {"bf16[1,8]{1,0} dynamic-slice(%H, %i, %i), dynamic_slice_sizes={1,8}", "reload 16 of H"},
+      {"bf16[1,8]{1,0} slice(%H), slice={[1:2], [0:8]}", "reload 16 of H"},
       {"bf16[1,8]{1,0} dynamic-slice(%D, %i, %i), dynamic_slice_sizes={1,8}", "none"},
-      {"bf16[4,8]{1,0:S(5)} dynamic-update-slice(%H, %row, %i, %i)", "offload 16 slice of H"},
+      {"bf16[4,8]{1,0:S(5)} dynamic-update-slice(%H, %row, %i, %i)", "offload 16 of H"},
       {"bf16[4,8]{1,0} dynamic-update-slice(%D, %row, %i, %i)", "none"},
       {"bf16[4,8]{1,0:S(5)} fusion(%H, %d, %i), kind=kLoop, calls=%fused_update",
-       "offload 16 slice of H"},
+       "offload 16 of H"},
       {"bf16[4,8]{1,0} fusion(%D, %d, %i), kind=kLoop, calls=%fused_update", "none"},
-      {"bf16[8]{0} fusion(%H, %i), kind=kLoop, calls=%fused_slice", "reload 16 slice of H"},
+      {"bf16[8]{0} fusion(%H, %i), kind=kLoop, calls=%fused_slice", "reload 16 of H"},
       {"bf16[8]{0} fusion(%D, %i), kind=kLoop, calls=%fused_slice", "none"},
       {"((bf16[4,8]{1,0:S(5)}, s32[]), bf16[8]{0}, u32[]) async-start(%H, %i), calls=%wrapped",
-       "reload 16 slice of H"},
+       "reload 16 of H"},
       {"((bf16[4,8]{1,0}, s32[]), bf16[8]{0}, u32[]) async-start(%D, %i), calls=%wrapped", "none"},
       {"((bf16[4,8]{1,0:S(5)}, s32[], s32[]), bf16[1,8]{1,0}, u32[]) "
        "dynamic-slice-start(%H, %i, %i), dynamic_slice_sizes={1,8}",
-       "reload 16 slice of H"},
+       "reload 16 of H"},
       {"((bf16[4,8]{1,0:S(5)}, bf16[1,8]{1,0}, s32[], s32[]), bf16[4,8]{1,0:S(5)}, u32[]) "
        "dynamic-update-slice-start(%H, %row, %i, %i)",
-       "offload 16 slice of H"},
+       "offload 16 of H"},
       {"bf16[8]{0} negate(%h)", "host compute"},
       {"bf16[8]{0} negate(%d)", "none"},
       {"(bf16[8]{0}, bf16[8]{0:S(5)}) tuple(%d, %h)", "none"},

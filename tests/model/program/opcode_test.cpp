@@ -57,5 +57,17 @@ TEST_CASE("kinds of opcodes") {
   }
 }
 
+TEST_CASE("which opcodes run what they call") {
+  for (std::size_t i = 0; i <= kOpcodes; ++i) {
+    const auto opcode = static_cast<Opcode>(i);
+    const std::string_view name = opcode_name(opcode);
+    CAPTURE(name);
+    const bool controls = name == "while" || name == "call" || name == "conditional";
+    CHECK(is_control_flow(opcode) == controls);
+    CHECK(runs_what_it_calls(opcode) == (controls || name == "async-start"));
+    CHECK(is_renaming(opcode) == (name == "bitcast" || name == "reshape"));
+  }
+}
+
 }  // namespace
 }  // namespace spillway

@@ -55,10 +55,6 @@ TEST_CASE("sizes of types") {
     CHECK(shape.bits() == row.bits);
     CHECK(shape.bytes() == Bytes(row.bytes));
   }
-  CHECK(is_floating(ElementType::kBF16));
-  CHECK(is_floating(ElementType::kF8E4M3FN));
-  CHECK_FALSE(is_floating(ElementType::kS32));
-  CHECK_FALSE(is_floating(ElementType::kC64));
   ElementType type = ElementType::kPred;
   CHECK_FALSE(find_element_type("tuple", type));
   CHECK_FALSE(find_element_type("f31", type));

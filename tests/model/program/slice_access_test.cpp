@@ -40,7 +40,7 @@ TEST_CASE("how an instruction touches its first operand") {
        "%a = f32[1,8] dynamic-slice(%s, %i, %i), dynamic_slice_sizes={1,8}\n  "
        "%b = f32[1,4] slice(%s), slice={[0:1], [0:4]}\n  ROOT %r = (f32[1,8], f32[1,4]) tuple(%a, "
        "%b)",
-       "reads f32[1,4]"},
+       "reads f32[1,8]"},
       {"an update with an operand", "ROOT %r = f32[4,8] dynamic-update-slice(%s, %u, %i, %i)",
        "updates f32[1,8] with U"},
       {"an update with an operand behind a bitcast",
@@ -54,6 +54,17 @@ TEST_CASE("how an instruction touches its first operand") {
        "%a = f32[1,8] dynamic-slice(%s, %i, %i), dynamic_slice_sizes={1,8}\n  "
        "%n = f32[1,8] negate(%a)\n  ROOT %r = f32[4,8] dynamic-update-slice(%s, %n, %i, %i)",
        "updates f32[1,8]"},
+      {"an update and a slice read behind it",
+       "%r0 = f32[4,8] dynamic-update-slice(%s, %u, %i, %i)\n  "
+       "%a = f32[1,8] dynamic-slice(%s, %i, %i), dynamic_slice_sizes={1,8}\n  "
+       "ROOT %r = (f32[4,8], f32[1,8]) tuple(%r0, %a)",
+       "updates f32[1,8] with U"},
+      {"two updates: the larger one, wherever it stands",
+       "%n = f32[1,4] slice(%u), slice={[0:1], [0:4]}\n  "
+       "%r0 = f32[4,8] dynamic-update-slice(%s, %u, %i, %i)\n  "
+       "%r1 = f32[4,8] dynamic-update-slice(%s, %n, %i, %i)\n  "
+       "ROOT %r = (f32[4,8], f32[4,8]) tuple(%r0, %r1)",
+       "updates f32[1,8] with U"},
       {"a slice and the whole",
        "%a = f32[1,8] slice(%s), slice={[0:1], [0:8]}\n  ROOT %r = f32[4,8] negate(%s)",
        "whole f32[4,8]"},

@@ -32,6 +32,7 @@ constexpr const char* kCalled =
     "  %m = f32[4,8]{1,0} parameter(3)\n  %r = f32[1,8]{1,0} parameter(4)\n"
     "  %t = (f32[2]{0}, s32[]) parameter(5)\n  %z = f32[] parameter(6)\n  %c = pred[] "
     "parameter(7)\n"
+    "  %q = f32[4,4]{1,0} parameter(8)\n  %w = (f32[2]{0}) parameter(9)\n"
     "  %s = ((f32[2]{0}), f32[2]{0}, u32[]) async-start(%a), calls=%one\n"
     "  ROOT ";
 
@@ -72,6 +73,12 @@ TEST_CASE("sound instructions") {
            "%x = f32[9] frobnicate(%a, %t), calls=%two",
            "%x = () custom-call(), custom_call_target=\"x\"",
            "%x = token[] after-all()",
+           "%x = f32[2] map(%a), dimensions={0}, to_apply=%one",
+           "%x = f32[4,4] cholesky(%q)",
+           "%x = f32[4,8] triangular-solve(%q, %m)",
+           "%x = (f32[2], f32[3]) collective-broadcast(%a, %b), replica_groups={{0,1}}",
+           "%x = f32[4,8] custom-call(%m, %m), custom_call_target=\"__cudnn$convForward\", "
+           "window={size=1}, feature_group_count=1",
        }) {
     CAPTURE(instruction);
     CHECK(message_of(instruction) == "");
@@ -138,7 +145,31 @@ TEST_CASE("what breaks a rule is named, and what was expected") {
        "custom-call 'x' calls \"__cublas$gemm\" with 1 operand(s), not 2 or more"},
       {"%x = () custom-call(%m, %m), custom_call_target=\"__cublas$gemm\"",
        "custom-call 'x' makes nothing"},
+      {"%x = f32[] cholesky(%q)",
+       "cholesky 'x' and its operand must have the same shape; they differ: f32[] and f32[4,4]"},
+      {"%x = f32[] triangular-solve(%q, %m)",
+       "triangular-solve 'x' and its operand must have the same shape; they differ: f32[] and "
+       "f32[4,8]"},
+      {"%x = f32[] reduce-window(%a, %z), window={size=3 pad=1_1}, to_apply=%add",
+       "reduce-window 'x' moves a window over f32[2], but makes f32[]"},
+      {"%x = f32[4,8] custom-call(%m, %m), custom_call_target=\"__cudnn$convForward\", "
+       "feature_group_count=0",
+       "custom-call 'x' needs group counts above 0"},
+      {"%x = f32[4,8] custom-call(%m, %m), custom_call_target=\"__cudnn$convForward\", "
+       "window={size=1x1 lhs_dilate=0x0}",
+       "custom-call 'x' needs a window with lhs_dilate= above 0"},
+      {"%x = (f32[2]) collective-broadcast(%a, %b), replica_groups={{0,1}}",
+       "collective-broadcast 'x' has 2 operand(s), but the shape (f32[2])"},
+      {"%x = f32[2] fft(%t), fft_type=FFT, fft_length={2}",
+       "fft 'x' needs arrays as operands, and operand 0 is (f32[2], s32[])"},
+      {"%x = (f32[2], s32[]) sort(%t), dimensions={0}, to_apply=%add",
+       "sort 'x' needs arrays as operands, and operand 0 is (f32[2], s32[])"},
       // Tuples and pairs of start and done.
+      {"%x = (f32[2], s32[]) tuple(%t)",
+       "tuple 'x' groups 1 operand(s), but its shape is (f32[2], s32[])"},
+      {"%x = (f32[2]) tuple(%w)",
+       "tuple 'x' and its operand 0 must have the same shape; element 0 differs: f32[2] and "
+       "(f32[2])"},
       {"%x = (f32[2]) tuple(%a, %a)", "tuple 'x' groups 2 operand(s), but its shape is (f32[2])"},
       {"%x = f32[2] tuple(%a)", "tuple 'x' groups 1 operand(s), but its shape is f32[2]"},
       {"%x = (f32[2], f32[2]) tuple(%a, %b)",
@@ -168,6 +199,7 @@ TEST_CASE("what breaks a rule is named, and what was expected") {
        "all-reduce-start 'x' and its operand 1 must have the same shape; element 1 differs: f32[2] "
        "and f32[3]"},
       // Calls.
+      {"%x = f32[2] map(%a), dimensions={0}", "map 'x' must name 1 computation(s), and names 0"},
       {"%x = f32[4] reduce(%m, %z), dimensions={1}",
        "reduce 'x' must name 1 computation(s), and names 0"},
       {"%x = f32[2] fusion(%a), kind=kLoop, calls=%two",
@@ -267,12 +299,27 @@ std::string nested_loops(const char* trips) {
 }
 
 TEST_CASE("bytes and trips must add up within 64 bits") {
-  CHECK(validate(read_module(nested_loops("10000"))) == std::nullopt);
+  CHECK(validate(read_module(nested_loops("1000"))) == std::nullopt);
   const auto error = validate(read_module(nested_loops("1000000000000000000")));
   REQUIRE(error);
   CHECK(error->text ==
         "computation 'b2' runs 1e+18 time(s) a step with 1.2e+04 bytes of arrays: more than can be "
         "added up");
+}
+
+TEST_CASE("a step ends before simulated time does, however small its instructions are") {
+  const auto loop = [](const char* trips) {
+    return validate(read_module(
+        std::string("HloModule toy\n%c {\n  %p = s32[] parameter(0)\n  ROOT %t = pred[] "
+                    "constant(true)\n}\n%b {\n  ROOT %p = s32[] parameter(0)\n}\n"
+                    "ENTRY %main {\n  %p = s32[] parameter(0)\n  ROOT %w = s32[] while(%p), "
+                    "condition=%c, body=%b, backend_config={\"known_trip_count\":{\"n\":\"") +
+        trips + "\"}}\n}\n"));
+  };
+  CHECK(loop("30000000000") == std::nullopt);  // three instructions a trip
+  const auto error = loop("5000000000000");
+  REQUIRE(error);
+  CHECK(error->text.find("runs 5e+12 time(s) a step") != std::string::npos);
 }
 
 TEST_CASE("a result may only take the place of a parameter of its size") {

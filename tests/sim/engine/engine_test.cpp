@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/sim/engine/run_to_end.h"
 #include "tests/sim/engine/toy.h"
 
 namespace spillway::engine {
@@ -15,8 +16,33 @@ using testing::milliseconds;
 using testing::seconds;
 using testing::Toy;
 
+TEST_CASE("a run may take 80 hours and not a picosecond more, extended or not") {
+  struct Row {
+    std::int64_t trips;
+    SimTime more;
+    bool fits;
+  };
+  const Row rows[] = {{4, SimTime(0), true},
+                      {4, SimTime(1), false},
+                      {5, SimTime(0), false},
+                      {std::int64_t{1} << 60, SimTime(0), false}};
+  for (const Row& row : rows) {
+    for (const bool extend : {true, false}) {
+      CAPTURE(row.trips);
+      CAPTURE(extend);
+      Toy toy;
+      add_loop(toy.program, row.trips, [&] { toy.run(toy.kernel(kLongestTask)); });
+      toy.run(toy.kernel(row.more));
+      const Result<EngineResult> result = run(toy.program, {.extend_loops = extend});
+      CHECK(result.ok() == row.fits);
+      if (result.ok()) CHECK(result->makespan == kLongestRun);
+      if (!result.ok()) CHECK(result.error().text == "takes longer than 80 hours");
+    }
+  }
+}
+
 TEST_CASE("an empty program takes no time") {
-  const EngineResult result = run(EngineProgram{});
+  const EngineResult result = run_to_end(EngineProgram{});
   CHECK(result.makespan == SimTime(0));
   CHECK(result.main_end == SimTime(0));
   CHECK(result.effort.events == 0);
@@ -91,7 +117,7 @@ TEST_CASE("closed forms") {
     CAPTURE(row.name);
     Toy toy;
     row.build(toy);
-    CHECK(run(toy.program).makespan.value() == row.makespan.value());
+    CHECK(run_to_end(toy.program).makespan.value() == row.makespan.value());
   }
 }
 
@@ -104,7 +130,7 @@ TEST_CASE("n equal copies over one link take n times as long, all of them") {
     std::vector<StepId> starts;
     for (std::int64_t i = 0; i < n; ++i)
       starts.push_back(add_start(program, copy, add_stream(program), add_slot(program)));
-    const EngineResult result = run(program);
+    const EngineResult result = run_to_end(program);
     CHECK(result.makespan.value() == seconds(2 * n).value());
     for (const StepId start : starts) CHECK(result.steps[start].busy == seconds(2 * n));
     CHECK(result.resources[link].moved == 8 * n);
@@ -140,7 +166,7 @@ TEST_CASE("copies both ways, with equal weights and by bytes") {
         add_task(program, {.weight = row.d2h_weight}, {{d2h, row.down}, {both, row.down}});
     add_start(program, reload, add_stream(program), add_slot(program));
     add_start(program, offload, add_stream(program), add_slot(program));
-    const EngineResult result = run(program);
+    const EngineResult result = run_to_end(program);
     for (const StepStats& step : result.steps)
       CHECK(to_seconds(step.busy).value() == doctest::Approx(1).epsilon(1e-3));
   }
@@ -152,7 +178,7 @@ TEST_CASE("a kernel and copies both ways: the link first, then the HBM") {
   toy.start(toy.offload(12), toy.down);
   toy.start(toy.reload(12), toy.up);
   toy.run(toy.kernel({}, 32 * 13));
-  const EngineResult result = run(toy.program);
+  const EngineResult result = run_to_end(toy.program);
   CHECK(result.steps[StepId(0)].busy.value() == seconds(4).value());
   CHECK(result.steps[StepId(1)].busy.value() == seconds(4).value());
   // 4 s at 13/16, then 9.75 s alone.
@@ -171,7 +197,7 @@ TEST_CASE("a stream is first in, first out") {
   for (const std::int64_t bytes : {12, 4, 8}) toy.start(toy.reload(bytes), toy.up);
   toy.start(toy.kernel(seconds(1)), toy.down);
   Spans spans;
-  const EngineResult result = run(toy.program, {}, &spans);
+  const EngineResult result = run_to_end(toy.program, {}, &spans);
   REQUIRE(spans.tasks.size() == 4);
   CHECK(spans.tasks[0].step == StepId(3));  // the other stream does not wait
   const SimTime started[] = {seconds(0), seconds(3), seconds(4)};
@@ -190,7 +216,7 @@ TEST_CASE("a start waits for what the main stream has been given before it, and 
   toy.start(toy.reload(4), toy.up);
   toy.run(toy.kernel(seconds(7)));
   Spans spans;
-  run(toy.program, {}, &spans);
+  run_to_end(toy.program, {}, &spans);
   REQUIRE(spans.tasks.size() == 3);
   CHECK(spans.tasks[1].step == StepId(1));
   CHECK(spans.tasks[1].started == seconds(5));
@@ -206,7 +232,7 @@ TEST_CASE("a done passes on the tick at which the copy ends, and not one before"
     const StepId wait = toy.wait(slot);
     toy.run(toy.kernel(SimTime(5)));
     Spans spans;
-    const EngineResult result = run(toy.program, {}, &spans);
+    const EngineResult result = run_to_end(toy.program, {}, &spans);
     CHECK(result.steps[wait].count == 1);
     CHECK(result.makespan.value() == 15 + std::max<std::int64_t>(late, 0));
     CHECK(result.steps[wait].stalled.value() == std::max<std::int64_t>(late, 0));
@@ -226,8 +252,8 @@ TEST_CASE("a done that is placed early stalls, though nobody needs the copy yet"
   const SlotId b = early.start(early.reload(12), early.up);
   early.wait(b);
   early.run(early.kernel(seconds(5)));
-  CHECK(run(late.program).makespan == seconds(5));
-  CHECK(run(early.program).makespan == seconds(8));
+  CHECK(run_to_end(late.program).makespan == seconds(5));
+  CHECK(run_to_end(early.program).makespan == seconds(8));
 }
 
 TEST_CASE("the accounts of a step") {
@@ -236,7 +262,7 @@ TEST_CASE("the accounts of a step") {
   add_run(toy.program, add_task(toy.program, {.latency = seconds(1)},
                                 {{toy.hbm, 256}}));  // step 1: alone 1 + 8 s
   const StepId wait = toy.wait(slot);
-  const EngineResult result = run(toy.program);
+  const EngineResult result = run_to_end(toy.program);
   // 1 s alone, 9 s at 8/9 together, 1 s alone.
   const StepStats& copy = result.steps[StepId(0)];
   const StepStats& kernel = result.steps[StepId(1)];
@@ -271,7 +297,7 @@ TEST_CASE("rates are told when they change") {
       running.emplace_back(tasks.begin(), tasks.end());
     }
   } rates;
-  run(toy.program, {}, &rates);
+  run_to_end(toy.program, {}, &rates);
   CHECK(rates.at == std::vector<SimTime>{seconds(0), seconds(9), seconds(11)});
   REQUIRE(rates.running[0].size() == 2);
   CHECK(rates.running[0][0].stream == toy.up);

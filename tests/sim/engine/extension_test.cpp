@@ -5,6 +5,7 @@
 
 #include "sim/engine/engine.h"
 #include "tests/sim/engine/random_program.h"
+#include "tests/sim/engine/run_to_end.h"
 #include "tests/sim/engine/timeline.h"
 #include "tests/sim/engine/toy.h"
 
@@ -39,8 +40,8 @@ TEST_CASE("a thousand random programs, extended and simulated") {
     CAPTURE(seed);
     const EngineProgram program = random_program(seed, {.scale = scale_of(seed)});
     Timeline extended_timeline, full_timeline;
-    const EngineResult extended = run(program, {}, &extended_timeline);
-    const EngineResult full = run(program, {.extend_loops = false}, &full_timeline);
+    const EngineResult extended = run_to_end(program, {}, &extended_timeline);
+    const EngineResult full = run_to_end(program, {.extend_loops = false}, &full_timeline);
     check_same(extended, full);
     CHECK(full_timeline.repeats == 0);
     CHECK(extended_timeline.happenings == full_timeline.happenings);
@@ -56,8 +57,8 @@ TEST_CASE("a loop is its body written out") {
   for (std::uint64_t seed = 1; seed <= kPrograms; ++seed) {
     CAPTURE(seed);
     const EngineProgram program = random_program(seed, {.scale = scale_of(seed)});
-    const EngineResult looped = run(program);
-    const EngineResult flat = run(unrolled(program));
+    const EngineResult looped = run_to_end(program);
+    const EngineResult flat = run_to_end(unrolled(program));
     CHECK(looped.makespan == flat.makespan);
     CHECK(looped.main_end == flat.main_end);
     CHECK(std::ranges::equal(looped.streams, flat.streams));
@@ -78,7 +79,7 @@ TEST_CASE("the cost of a loop that repeats itself is that of its transient") {
          add_loop(toy.program, trips, [&] { toy.run(toy.kernel(SimTime(3))); });
        },
        2},
-      {"a copy across the border of the iterations", 1'000'000,
+      {"a copy across the border of the iterations", 100'000,
        [](Toy& toy, std::int64_t trips) {
          const SlotId slot = toy.start(toy.reload(8), toy.up);
          add_loop(toy.program, trips, [&] {
@@ -88,7 +89,7 @@ TEST_CASE("the cost of a loop that repeats itself is that of its transient") {
          });
        },
        2},
-      {"a period of two iterations", 900'001,
+      {"a period of two iterations", 40'001,
        [](Toy& toy, std::int64_t trips) {
          const SlotId slot = toy.start(toy.kernel(seconds(1)), toy.up);
          toy.start(toy.kernel(seconds(4), 96), toy.down);
@@ -113,7 +114,7 @@ TEST_CASE("the cost of a loop that repeats itself is that of its transient") {
     CAPTURE(row.name);
     Toy toy;
     row.build(toy, row.trips);
-    const EngineResult result = run(toy.program);
+    const EngineResult result = run_to_end(toy.program);
     CHECK(result.effort.iterations == row.simulated);
     CHECK(result.effort.iterations + result.effort.repeated_iterations == row.trips);
   }
@@ -131,7 +132,7 @@ TEST_CASE("a repeat is reported once, and what follows is later by it") {
     void on_repeated(const Repeated& repeated) override { repeats.push_back(repeated); }
     void on_task_finished(const TaskFinished& e) override { finished.push_back(e.at); }
   } heard;
-  run(toy.program, {}, &heard);
+  run_to_end(toy.program, {}, &heard);
 
   REQUIRE(heard.repeats.size() == 1);
   CHECK(heard.repeats[0].loop == StepId(0));

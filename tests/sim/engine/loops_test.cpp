@@ -4,6 +4,7 @@
 #include <string>
 
 #include "sim/engine/engine.h"
+#include "tests/sim/engine/run_to_end.h"
 #include "tests/sim/engine/toy.h"
 
 namespace spillway::engine {
@@ -171,7 +172,7 @@ TEST_CASE("loops and pipelines") {
       CAPTURE(extend);
       Toy toy;
       row.build(toy);
-      const EngineResult result = run(toy.program, {.extend_loops = extend});
+      const EngineResult result = run_to_end(toy.program, {.extend_loops = extend});
       SimTime stalled;
       for (const StepStats& step : result.steps) stalled += step.stalled;
       CHECK(result.makespan.value() == row.makespan.value());
@@ -186,7 +187,7 @@ TEST_CASE("a loop keeps its own account, inside other loops too") {
     toy.run(toy.kernel(seconds(1)));
     inner = add_loop(toy.program, 20, [&] { toy.run(toy.kernel(seconds(2))); });
   });
-  const EngineResult result = run(toy.program);
+  const EngineResult result = run_to_end(toy.program);
   CHECK(result.steps[outer].count == 50);
   CHECK(result.steps[outer].busy == seconds(50 * 41));
   CHECK(result.steps[inner].count == 1000);

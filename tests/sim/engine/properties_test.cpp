@@ -11,6 +11,7 @@
 #include "sim/engine/task_table.h"
 #include "tests/sim/engine/random_program.h"
 #include "tests/sim/engine/reference.h"
+#include "tests/sim/engine/run_to_end.h"
 #include "tests/sim/engine/toy.h"
 
 namespace spillway::engine {
@@ -56,7 +57,7 @@ TEST_CASE("makespan lies between the critical path and the serial sum") {
   for (std::uint64_t seed = 1; seed <= kPrograms; ++seed) {
     CAPTURE(seed);
     const EngineProgram program = random_program(seed, {.scale = scale_of(seed)});
-    const EngineResult result = run(program, {.extend_loops = false});
+    const EngineResult result = run_to_end(program, {.extend_loops = false});
     SimTime serial;
     for (const StepStats& step : result.steps) serial += step.alone;
     CHECK(result.makespan >= critical_path(unrolled(program)));
@@ -71,7 +72,7 @@ TEST_CASE("the accounts add up") {
   for (std::uint64_t seed = 1; seed <= kPrograms; ++seed) {
     CAPTURE(seed);
     const EngineProgram program = random_program(seed, {.scale = scale_of(seed)});
-    const EngineResult result = run(program);
+    const EngineResult result = run_to_end(program);
     SimTime main_busy, stalled, charged;
     for (const StepId id : ids(program.steps)) {
       const StepStats& stats = result.steps[id];
@@ -142,7 +143,7 @@ TEST_CASE("what is moved is what was demanded, and never faster than the resourc
     CAPTURE(seed);
     const EngineProgram program = random_program(seed, {.scale = 1'000'000'000});
     UseIntegral integral(program);
-    const EngineResult result = run(program, {.extend_loops = false}, &integral);
+    const EngineResult result = run_to_end(program, {.extend_loops = false}, &integral);
     IdVector<ResourceId, std::int64_t> demanded(program.resources.size());
     const EngineProgram flat = unrolled(program);
     for (const Step& step : flat.steps) {
@@ -169,7 +170,7 @@ TEST_CASE("a slow and obvious engine finds the same") {
     CAPTURE(seed);
     const EngineProgram program =
         random_program(seed, {.scale = 1'000'000'000, .most_trips = 4, .deepest = 1});
-    const EngineResult result = run(program, {.extend_loops = false});
+    const EngineResult result = run_to_end(program, {.extend_loops = false});
     const double slow = reference_run(unrolled(program)).makespan;
     const auto fast = static_cast<double>(result.makespan.value());
     CHECK(std::abs(fast - slow) <= 100 * static_cast<double>(result.effort.events));
@@ -180,7 +181,7 @@ TEST_CASE("same input, same output") {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     CAPTURE(seed);
     const EngineProgram program = random_program(seed);
-    const EngineResult once = run(program), again = run(program);
+    const EngineResult once = run_to_end(program), again = run_to_end(program);
     CHECK(once.makespan == again.makespan);
     CHECK(std::ranges::equal(once.steps, again.steps));
     CHECK(once.stalls == again.stalls);
@@ -204,8 +205,8 @@ TEST_CASE("the order of the resources does not matter") {
       permuted.resources[ResourceId(to[i])] = program.resources[ResourceId(i)];
     for (Demand& demand : permuted.demands) demand.resource = ResourceId(to[demand.resource.index]);
 
-    EngineResult a = run(program);
-    const EngineResult b = run(permuted);
+    EngineResult a = run_to_end(program);
+    const EngineResult b = run_to_end(permuted);
     for (StallShare& share : a.stalls)
       if (share.resource) share.resource = ResourceId(to[share.resource->index]);
     CHECK(a.makespan == b.makespan);
@@ -227,7 +228,7 @@ TEST_CASE("a faster resource is never slower where streams share nothing") {
     EngineProgram faster = program;
     for (Resource& resource : faster.resources)
       if (dice.chance(50)) resource.capacity += dice.roll(1, resource.capacity);
-    const EngineResult a = run(program), b = run(faster);
+    const EngineResult a = run_to_end(program), b = run_to_end(faster);
     CHECK(b.makespan <= a.makespan);
     CHECK(b.main_end <= a.main_end);
     for (const ResourceStats& resource : a.resources) CHECK(resource.contended == SimTime(0));
@@ -250,7 +251,7 @@ TEST_CASE("a faster link can be slower where it takes from what others need") {
     toy.run(toy.kernel(seconds(2), 64));
     toy.run(toy.kernel(seconds(4)));
     toy.wait(slot);
-    CHECK(run(toy.program).makespan == (link == 8 ? milliseconds(6500) : seconds(7)));
+    CHECK(run_to_end(toy.program).makespan == (link == 8 ? milliseconds(6500) : seconds(7)));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/engine/engine.h"
+#include "tests/sim/engine/run_to_end.h"
 #include "tests/sim/engine/toy.h"
 
 namespace spillway::engine {
@@ -98,8 +99,8 @@ TEST_CASE("stalls by cause") {
     CAPTURE(row.name);
     Toy toy;
     row.build(toy);
-    CHECK(shares(run(toy.program)) == row.shares);
-    CHECK(shares(run(toy.program, {.extend_loops = false})) == row.shares);
+    CHECK(shares(run_to_end(toy.program)) == row.shares);
+    CHECK(shares(run_to_end(toy.program, {.extend_loops = false})) == row.shares);
   }
 }
 
@@ -108,7 +109,7 @@ TEST_CASE("the shares of one wait can be asked for") {
   const StepId first = toy.wait(toy.start(toy.reload(4), toy.up));
   toy.start(toy.reload(4), toy.up);
   const StepId second = toy.wait(toy.start(toy.reload(8), toy.up));
-  const EngineResult result = run(toy.program);
+  const EngineResult result = run_to_end(toy.program);
   CHECK(result.stalls_at(first).size() == 1);
   REQUIRE(result.stalls_at(second).size() == 2);
   CHECK(result.stalls_at(second)[0].cause == StallCause::kQueued);

@@ -33,7 +33,6 @@ TEST_CASE("baselines move what may move and leave the rest as compiled") {
     REQUIRE(expected.contains(baseline.name));
     CHECK(baseline.propose(handles) == expected.at(baseline.name));
     CHECK(baseline.propose({}).empty());
-    CHECK(std::string(baseline.what) != "");
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -29,8 +30,15 @@ struct Example {
   HardwareProfile profile;
   Topology topology;
 
+  /// A limit above the HBM is one of a machine that has as much.
+  Budget budget(const BudgetWishes& wishes = {}) const {
+    HardwareProfile machine = profile;
+    Bytes& hbm = machine.device.hbm_capacity.value;
+    hbm = std::max(hbm, wishes.hbm_limit.value_or(hbm));
+    return value_or_fail(make_budget(machine, topology, wishes));
+  }
   Evaluator evaluator(const BudgetWishes& wishes = {}) const {
-    return Evaluator(program, schedule, profile, topology, names, make_budget(profile, wishes));
+    return Evaluator(program, schedule, profile, topology, names, budget(wishes));
   }
 };
 

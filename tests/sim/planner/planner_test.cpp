@@ -20,6 +20,7 @@ using testing::read_example;
 using testing::Save;
 using testing::toy_example;
 using testing::ToyScan;
+using testing::value_or_fail;
 
 /// A scan with one stack in HBM and one on the host.
 std::string scan_text() {
@@ -61,6 +62,10 @@ std::vector<Named> examples() {
   return found;
 }
 
+PlanResult plan_of(const Evaluator& evaluator, const PlanOptions& options = {}) {
+  return value_or_fail(make_plan(evaluator, options));
+}
+
 /// Every policy of the movable handles, the others as compiled.
 std::vector<Policy> all_policies(const std::vector<Handle>& handles) {
   std::vector<Policy> policies = {{}};
@@ -80,7 +85,7 @@ std::vector<Policy> all_policies(const std::vector<Handle>& handles) {
 std::vector<PolicyCase> evaluate_all(const Evaluator& evaluator) {
   std::vector<PolicyCase> cases;
   for (const Policy& policy : all_policies(evaluator.handles()))
-    cases.push_back(evaluator.evaluate(policy));
+    cases.push_back(value_or_fail(evaluator.evaluate(policy)));
   return cases;
 }
 
@@ -120,13 +125,13 @@ TEST_CASE("the exact search finds what going through every policy finds, in any 
     for (const Bytes peak : some_of(peaks)) {
       CAPTURE(peak.value());
       const Evaluator evaluator = named.example.evaluator(hbm_limit(peak));
-      const auto fitting = that_fit(cases, evaluator.budget());
+      const auto fitting = that_fit(cases, named.example.budget(hbm_limit(peak)));
       REQUIRE_FALSE(fitting.empty());
       const PolicyCase& fastest = *std::ranges::min_element(fitting, [](const PolicyCase& a,
                                                                         const PolicyCase& b) {
         return std::tie(a.step, a.peak_device, a.host) < std::tie(b.step, b.peak_device, b.host);
       });
-      const PlanResult plan = make_plan(evaluator);
+      const PlanResult plan = plan_of(evaluator);
       CHECK(plan.proven);
       CHECK(plan.fits);
       CHECK(plan.simulated == cases.size());
@@ -137,7 +142,7 @@ TEST_CASE("the exact search finds what going through every policy finds, in any 
       CHECK(plan.lower_bound == fastest.step);
       CHECK(plan.gap == 0);
       // The case is that of its policy, and runners-up fit and follow.
-      CHECK(evaluator.evaluate(plan.best.policy).step == plan.best.step);
+      CHECK(value_or_fail(evaluator.evaluate(plan.best.policy)).step == plan.best.step);
       CHECK(plan.alternatives.size() == std::min<std::size_t>(3, fitting.size() - 1));
       Seconds before = plan.best.step;
       for (const PolicyCase& next : plan.alternatives) {
@@ -160,7 +165,7 @@ TEST_CASE("a tighter budget never makes a plan faster") {
     Seconds before(0);
     for (const Bytes limit : limits) {
       CAPTURE(limit.value());
-      const PlanResult plan = make_plan(named.example.evaluator(hbm_limit(limit)));
+      const PlanResult plan = plan_of(named.example.evaluator(hbm_limit(limit)));
       CHECK(plan.fits == (limit >= peaks.front()));
       if (!plan.fits) continue;
       CHECK(plan.best.step >= before);
@@ -187,8 +192,8 @@ TEST_CASE("a space that is too large is searched by improving, and says what tha
     for (const Bytes peak : {peaks.front(), peaks[peaks.size() / 2], peaks.back()}) {
       CAPTURE(peak.value());
       const Evaluator evaluator = named.example.evaluator(hbm_limit(peak));
-      const auto fitting = that_fit(cases, evaluator.budget());
-      const PlanResult plan = make_plan(evaluator, {.threads = 2, .exhaustive_limit = 1});
+      const auto fitting = that_fit(cases, named.example.budget(hbm_limit(peak)));
+      const PlanResult plan = plan_of(evaluator, {.threads = 2, .exhaustive_limit = 1});
       CHECK_FALSE(plan.proven);
       CHECK(plan.fits);
       for (const PolicyCase& c : fitting) CHECK(plan.lower_bound <= c.step);
@@ -221,13 +226,14 @@ TEST_CASE("when nothing fits, the answer is no, and the closest") {
     };
     for (const BudgetWishes& wish : wishes) {
       const Evaluator evaluator = named.example.evaluator(wish);
-      REQUIRE(that_fit(cases, evaluator.budget()).empty());
-      const PlanResult plan = make_plan(evaluator);
+      const Budget budget = named.example.budget(wish);
+      REQUIRE(that_fit(cases, budget).empty());
+      const PlanResult plan = plan_of(evaluator);
       CHECK_FALSE(plan.fits);
       CHECK_FALSE(plan.best.fit.fits);
       const auto misses_by = [&](const PolicyCase& c) {
-        return std::max(c.peak_device - evaluator.budget().pool, Bytes(0)) +
-               std::max(c.host - evaluator.budget().host, Bytes(0));
+        return std::max(c.peak_device - budget.pool, Bytes(0)) +
+               std::max(c.host - budget.host, Bytes(0));
       };
       for (const PolicyCase& c : cases) CHECK(misses_by(plan.best) <= misses_by(c));
       for (const PolicyCase& next : plan.alternatives) CHECK_FALSE(next.fit.fits);
@@ -238,8 +244,8 @@ TEST_CASE("when nothing fits, the answer is no, and the closest") {
 TEST_CASE("the result does not depend on the number of threads") {
   const Example example = read_example("keep");
   const Evaluator evaluator = example.evaluator();
-  const PlanResult one = make_plan(evaluator, {.threads = 1});
-  const PlanResult many = make_plan(evaluator, {.threads = 7});
+  const PlanResult one = plan_of(evaluator, {.threads = 1});
+  const PlanResult many = plan_of(evaluator, {.threads = 7});
   const auto policies = [](const PlanResult& plan) {
     std::vector<Policy> list = {plan.best.policy};
     for (const PolicyCase& c : plan.alternatives) list.push_back(c.policy);
@@ -255,7 +261,7 @@ TEST_CASE("the Pareto list holds the cases that no other beats in both HBM and t
     CAPTURE(named.name);
     const Evaluator evaluator = named.example.evaluator();
     const auto cases = evaluate_all(evaluator);
-    const PlanResult plan = make_plan(evaluator);
+    const PlanResult plan = plan_of(evaluator);
     const auto beats = [](const PolicyCase& a, const PolicyCase& b) {
       return a.peak_device <= b.peak_device && a.step <= b.step &&
              (a.peak_device < b.peak_device || a.step < b.step);
@@ -275,11 +281,11 @@ TEST_CASE("the Pareto list holds the cases that no other beats in both HBM and t
 TEST_CASE("baselines are simulated like every policy") {
   const Example example = read_example("offload_qkv");
   const Evaluator evaluator = example.evaluator();
-  const PlanResult plan = make_plan(evaluator);
+  const PlanResult plan = plan_of(evaluator);
   std::vector<std::string> names;
   for (const NamedCase& baseline : plan.baselines) {
     names.push_back(baseline.name);
-    const PolicyCase again = evaluator.evaluate(baseline.result.policy);
+    const PolicyCase again = value_or_fail(evaluator.evaluate(baseline.result.policy));
     CHECK(baseline.result.step == again.step);
     CHECK(baseline.result.peak_device == again.peak_device);
   }
@@ -294,9 +300,11 @@ TEST_CASE("the policy of the dump is the dump") {
     CAPTURE(named.name);
     const Evaluator evaluator = named.example.evaluator();
     const MemoryAssignment memory = assign_memory(named.example.program, named.example.schedule);
-    const SimResult dump = simulate(named.example.program, named.example.schedule, memory,
-                                    named.example.profile, named.example.topology);
-    const PolicyCase compiled = evaluator.evaluate(compiled_policy(evaluator.handles()));
+    const SimResult dump =
+        value_or_fail(simulate(named.example.program, named.example.schedule, memory,
+                               named.example.profile, named.example.topology));
+    const PolicyCase compiled =
+        value_or_fail(evaluator.evaluate(compiled_policy(evaluator.handles())));
     CHECK(compiled.step == dump.step);
     CHECK(compiled.peak_device == dump.memory.total_device);
     CHECK(compiled.host == host_bytes(dump.memory));
@@ -311,7 +319,8 @@ TEST_CASE("what a handle offloads crosses the link once each way") {
     CAPTURE(named.name);
     const Evaluator evaluator = named.example.evaluator();
     const auto& handles = evaluator.handles();
-    const PolicyCase none = evaluator.evaluate(Policy(handles.size(), Choice::kKeep));
+    const PolicyCase none =
+        value_or_fail(evaluator.evaluate(Policy(handles.size(), Choice::kKeep)));
     CHECK(none.device_to_host == Bytes(0));
     for (const PolicyCase& c : evaluate_all(evaluator)) {
       Bytes offloaded(0);
@@ -329,7 +338,7 @@ TEST_CASE("the check of plans has nothing against any policy") {
     CAPTURE(named.name);
     const Evaluator evaluator = named.example.evaluator();
     for (const PolicyCase& c : evaluate_all(evaluator)) {
-      Budget exact = evaluator.budget();
+      Budget exact = named.example.budget();
       exact.pool = c.peak_device;
       exact.host = c.host;
       CHECK(check_plan(evaluator.rewrite(c.policy), exact) == std::vector<std::string>{});
@@ -345,7 +354,7 @@ TEST_CASE("a reason is what the other choice would have given") {
   for (const Named& named : examples()) {
     CAPTURE(named.name);
     const Evaluator evaluator = named.example.evaluator();
-    const PlanResult plan = make_plan(evaluator);
+    const PlanResult plan = plan_of(evaluator);
     REQUIRE(plan.reasons.size() == evaluator.handles().size());
     for (std::size_t k = 0; k < plan.reasons.size(); ++k) {
       const Reason& reason = plan.reasons[k];
@@ -355,7 +364,7 @@ TEST_CASE("a reason is what the other choice would have given") {
       Policy other = plan.best.policy;
       const bool kept = other[k] == Choice::kKeep;
       other[k] = kept ? Choice::kOffload : Choice::kKeep;
-      const PolicyCase c = evaluator.evaluate(other);
+      const PolicyCase c = value_or_fail(evaluator.evaluate(other));
       const Seconds slower = c.step - plan.best.step;
       const Bytes more = c.peak_device - plan.best.peak_device;
       const Bytes host = c.host - plan.best.host;
@@ -388,7 +397,7 @@ TEST_CASE("what cannot be moved stays, and says why") {
   REQUIRE(evaluator.handles().size() == 2);
   REQUIRE(evaluator.handles()[0].fixed_because != "");
   REQUIRE(evaluator.handles()[1].fixed_because == "");
-  const PlanResult plan = make_plan(evaluator);
+  const PlanResult plan = plan_of(evaluator);
   CHECK(plan.simulated == 2);
   CHECK(plan.best.policy[0] == Choice::kKeep);
   CHECK(plan.reasons[0].choice == Choice::kKeep);
@@ -400,7 +409,7 @@ TEST_CASE("what cannot be moved stays, and says why") {
 TEST_CASE("a program that saves nothing has one policy") {
   const Example example = toy_example("ENTRY %main {\n  ROOT %p = f32[8]{0} parameter(0)\n}\n");
   const Evaluator evaluator = example.evaluator();
-  const PlanResult plan = make_plan(evaluator);
+  const PlanResult plan = plan_of(evaluator);
   CHECK(plan.handles.empty());
   CHECK(plan.simulated == 1);
   CHECK(plan.fits);
@@ -408,7 +417,7 @@ TEST_CASE("a program that saves nothing has one policy") {
   CHECK(plan.best.step == Seconds(0));
   CHECK(plan.gap == 0);
   CHECK(plan.reasons.empty());
-  CHECK_FALSE(make_plan(example.evaluator(hbm_limit(Bytes(31)))).fits);
+  CHECK_FALSE(plan_of(example.evaluator(hbm_limit(Bytes(31)))).fits);
 }
 
 }  // namespace

@@ -23,7 +23,8 @@ using testing::read_example;
 using testing::toy_example;
 
 PlanReport plan(const Example& e, const BudgetWishes& wishes = {}) {
-  return make_plan_report(e.program, e.schedule, e.profile, e.topology, e.names, wishes, {});
+  return testing::value_or_fail(make_plan_report(e.program, e.schedule, e.profile, e.topology,
+                                                 e.names, e.budget(wishes), {}));
 }
 
 BudgetWishes hbm_limit(Bytes limit) {
@@ -128,7 +129,7 @@ TEST_CASE("every name explains itself, by any of its names") {
   for (std::size_t k = 0; k < report.plan.handles.size(); ++k) {
     const Handle& handle = report.plan.handles[k];
     CAPTURE(handle.name);
-    const std::string text = render_explanation(report, handle.name);
+    const std::string text = render_text(testing::value_or_fail(explain(report, handle.name)));
     check_text(text);
     const auto lines = testing::lines_of(text);
     REQUIRE(lines.size() == 2);
@@ -136,12 +137,105 @@ TEST_CASE("every name explains itself, by any of its names") {
                           format_bytes(handle.bytes) + " on one device, 1 residual(s)");
     CHECK(lines[1] == "  " + report.plan.reasons[k].text);
   }
-  const std::string by_name = render_explanation(report, "query_proj");
+  const auto text_of = [&](const std::string& name) {
+    return render_text(testing::value_or_fail(explain(report, name)));
+  };
+  const std::string by_name = text_of("query_proj");
   report.plan.handles[1].aliases = {"q"};
-  CHECK(render_explanation(report, "q") == "q" + by_name.substr(std::string("query_proj").size()));
-  CHECK(render_explanation(report, "quer") ==
-        "quer: no residual of this program carries that name: it is recomputed, or backward does "
-        "not need it\n");
+  CHECK(text_of("q") == "q" + by_name.substr(std::string("query_proj").size()));
+  report.unmatched = {"dropped"};
+  CHECK(text_of("dropped") ==
+        "dropped: no residual of this program carries that name: it is recomputed, or backward "
+        "does not need it\n");
+}
+
+TEST_CASE("a name that nobody knows is the user's mistake") {
+  PlanReport report = plan(read_example("keep"));
+  report.unmatched = {"dropped"};
+  struct Row {
+    const char* name;
+    const char* nearest;
+  };
+  for (const Row& row : {Row{"query_prj", "did you mean 'query_proj'? "},
+                         Row{"droped", "did you mean 'dropped'? "}, Row{"nothing_like_it", ""}}) {
+    CAPTURE(row.name);
+    const Result<Explanation> explanation = explain(report, row.name);
+    REQUIRE_FALSE(explanation.ok());
+    CHECK(explanation.error().kind == ErrorKind::kUsage);
+    CHECK(to_text(explanation.error()) ==
+          "error: --explain knows no name '" + std::string(row.name) + "'\n  " + row.nearest +
+              "known are decoder_layer_input, query_proj, key_proj, value_proj, mlpwi_0, mlpwi_1, "
+              "dropped");
+  }
+}
+
+TEST_CASE("an explanation is JSON too") {
+  PlanReport report = plan(read_example("keep"));
+  const Json json =
+      Json::parse(render_json(report, testing::value_or_fail(explain(report, "query_proj"))));
+  testing::check_units(json);
+  CHECK(json["schema"] == "spillway.plan/1");
+  CHECK(json["fits"] == true);
+  check_fields(json["explain"], {{"name", Is::kText},
+                                 {"choice", Is::kText},
+                                 {"bytes", Is::kInteger},
+                                 {"residuals", Is::kInteger},
+                                 {"text", Is::kText}});
+  CHECK(json["explain"]["choice"] == "offload");
+  CHECK(json["explain"]["text"] == report.plan.reasons[1].text);
+  report.unmatched = {"dropped"};
+  CHECK(Json::parse(render_json(report, testing::value_or_fail(explain(
+                                            report, "dropped"))))["explain"]["choice"] == nullptr);
+}
+
+TEST_CASE("a custom call of unknown cost is named, with and without handles") {
+  const std::string call = "%odd = f32[8]{0} custom-call(%p), custom_call_target=\"mystery\"\n";
+  std::string scan = testing::ToyScan{}.text();
+  const std::string end = "ROOT %end";
+  scan.insert(scan.find(end),
+              "%odd = f32[1,64]{1,0} custom-call(%start), "
+              "custom_call_target=\"mystery\"\n  ");
+  const std::string one = "ENTRY %main {\n  %p = f32[8]{0} parameter(0)\n  ROOT " + call + "}\n";
+  for (const std::string& program : {one, scan}) {
+    CAPTURE(program);
+    const PlanReport report = plan(toy_example(program));
+    const std::string text = render_text(report);
+    check_text(text);
+    CHECK(line_with(text, "Unknown cost") == "Unknown cost, a lower bound was taken: mystery");
+    CHECK(Json::parse(render_json(report))["unknown"] == Json({"mystery"}));
+  }
+}
+
+TEST_CASE("when nothing fits, what is shown is the closest, and called so") {
+  // With 1 B on the host, the policy that misses least in all is not the one that needs least HBM.
+  const Example example = read_example("keep");
+  const BudgetWishes wishes = {.hbm_limit = {}, .fraction = {}, .host_limit = Bytes(1)};
+  struct Row {
+    std::size_t exhaustive_limit;
+    const char* head;
+    const char* line;
+  };
+  const Row rows[] = {
+      {1024, "NOTHING FITS. The closest:", " fits. The closest misses "},
+      {1, "NOTHING FITS. The closest found:", " simulated fits. The closest found misses "},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.head);
+    const PlanReport report = testing::value_or_fail(make_plan_report(
+        example.program, example.schedule, example.profile, example.topology, example.names,
+        example.budget(wishes), {.threads = 2, .exhaustive_limit = row.exhaustive_limit}));
+    const PolicyCase& best = report.plan.best;
+    const std::string text = render_text(report);
+    check_text(text);
+    CHECK(line_with(text, "NOTHING") == row.head);
+    CHECK(line_with(text, "None of") ==
+          "None of " + std::to_string(report.plan.simulated) + " policies" + row.line +
+              format_bytes(best.fit.over_hbm + best.fit.over_host) + " in all: it needs " +
+              format_bytes(best.peak_device) + " of HBM (a fraction of 0.86) and " +
+              format_bytes(best.host) + " of the host. The least HBM that any of them needs is " +
+              format_bytes(report.plan.baselines[2].result.peak_device) + ".");
+    CHECK(best.peak_device > report.plan.baselines[2].result.peak_device);
+  }
 }
 
 TEST_CASE("a second name is set like the first") {

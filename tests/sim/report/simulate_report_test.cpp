@@ -23,8 +23,8 @@ using testing::read_example;
 using testing::toy_example;
 
 SimResult run(const Example& e) {
-  return simulate(e.program, e.schedule, assign_memory(e.program, e.schedule), e.profile,
-                  e.topology);
+  return testing::value_or_fail(
+      simulate(e.program, e.schedule, assign_memory(e.program, e.schedule), e.profile, e.topology));
 }
 
 TEST_CASE("the JSON of simulate keeps its contract") {

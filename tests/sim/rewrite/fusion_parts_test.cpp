@@ -229,6 +229,23 @@ TEST_CASE("slices of a parameter are found when all are of one place") {
   CHECK(find_slices(fixed.entry_computation(), 0).size() == 2);
 }
 
+TEST_CASE("slices that nothing is computed with are none") {
+  const Program program = testing::read_entry(R"(
+  %dead = f32[4,8]{1,0} parameter(0)
+  %where = s32[4]{0} parameter(1)
+  %stack = f32[4,8]{1,0} parameter(2)
+  %zero = s32[] constant(0)
+  %d1 = f32[1,8]{1,0} slice(%dead), slice={[0:1], [0:8]}
+  %w1 = s32[1]{0} slice(%where), slice={[0:1]}
+  %start = s32[] bitcast(%w1)
+  %s1 = f32[1,8]{1,0} dynamic-slice(%stack, %start, %zero), dynamic_slice_sizes={1,8}
+  ROOT %r = f32[8]{0} bitcast(%s1)
+)");
+  CHECK(find_slices(program.entry_computation(), 0).empty());
+  CHECK(find_slices(program.entry_computation(), 1).empty());  // goes where the slice goes
+  CHECK(find_slices(program.entry_computation(), 2).size() == 1);
+}
+
 TEST_CASE("a parameter is found behind renamings alone") {
   const Program program = maker();
   const Computation& inner = program.entry_computation();

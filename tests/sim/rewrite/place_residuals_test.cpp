@@ -307,6 +307,29 @@ TEST_CASE("what cannot be moved says why") {
   }
 }
 
+TEST_CASE("a loop that begins with part of another tuple is left alone") {
+  // The outer tuple's elements are not those of the loop, though there are as many.
+  std::string text = ToyScan{}.text();
+  const std::size_t state = text.find("%f0 = ") + 6;
+  const std::string shape = text.substr(state, text.find(" tuple(", state) - state);
+  const std::string loop = "  %fw = ";
+  text.insert(text.find(loop), "  %outer = (" + shape +
+                                   ", f32[4,64]{1,0}, s32[]) tuple(%f0, "
+                                   "%init_a, %c0)\n");
+  text.replace(text.find("while(%f0)"), 10, "while(%outer#0)");
+  const Program program = testing::toy_program(text);
+  REQUIRE(!validate(program).has_value());
+  const MemoryAssignment memory = assign_memory(program, testing::toy_schedule(program));
+  const ResidualTable table = find_residuals(program, memory, NameList{});
+  REQUIRE(!table.residuals.empty());
+  for (const ResidualId id : ids(table.residuals))
+    CHECK(why_not_movable(program, memory, table.residuals[id]) ==
+          "what its loop begins with is not put together right in front of it");
+  const Program same = place_residuals(program, memory, table, {{kA, Placement::kPinnedHost}});
+  for (const ComputationId id : ids(same.computations))
+    CHECK(same.computations[id] == program.computations[id]);
+}
+
 TEST_CASE("any stack may go anywhere, in any order, as often as one likes") {
   constexpr std::uint32_t kPrograms = 300;
   for (std::uint32_t seed = 1; seed <= kPrograms; ++seed) {

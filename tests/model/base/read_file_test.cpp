@@ -1,4 +1,4 @@
-#include "model/hlo/read_file.h"
+#include "model/base/read_file.h"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>

@@ -1,0 +1,21 @@
+// UTF-8, checked: what comes from a user's file need not be text.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace spillway {
+
+struct CodePoint {
+  std::uint32_t value = 0;
+  std::size_t bytes = 0;  ///< 0: what stands here is no UTF-8
+};
+
+/// The code point that `text`, which is not empty, starts with.
+CodePoint decode_utf8(std::string_view text);
+
+/// Whether all of `text` is well-formed.
+bool is_utf8(std::string_view text);
+
+}  // namespace spillway

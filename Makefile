@@ -27,7 +27,7 @@ $(SPILLWAY): configure
 # The main job on an example: what the program holds, what a step takes, what to move to the host.
 demo: $(SPILLWAY)
 	$(SPILLWAY) inspect $(DUMPS)/keep --names $(DUMPS)/keep/names.json
-	$(SPILLWAY) simulate $(DUMPS)/offload_qkv --hw gb200
+	$(SPILLWAY) simulate $(DUMPS)/keep --hw gb200
 	$(SPILLWAY) plan $(DUMPS)/keep --names $(DUMPS)/keep/names.json --hw gb200
 
 test: configure

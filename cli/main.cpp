@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/hw_command.h"
+#include "model/hardware/spelling.h"
 
 namespace spillway {
 namespace {
@@ -19,6 +20,17 @@ constexpr Command kCommands[] = {
     {"plan", "what to keep and what to move to the host, and how", add_plan},
     {"hw", "the machines known, each figure with its origin", add_hw},
 };
+
+/// An empty value is most often an unset variable of a script, and would pass for no wish.
+std::string not_empty(const std::string& value) { return value.empty() ? "must not be empty" : ""; }
+
+/// A first word that is no command and no option; null when there is none.
+const char* unknown_command(int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-' || argv[1][0] == '\0') return nullptr;
+  for (const Command& command : kCommands)
+    if (std::string_view(argv[1]) == command.name) return nullptr;
+  return argv[1];
+}
 
 std::string executable_path(const char* argv0) {
   std::error_code failed;
@@ -38,6 +50,19 @@ int run(int argc, char** argv) {
   for (const Command& command : kCommands) {
     CLI::App* subcommand = app.add_subcommand(command.name, command.summary);
     runners.emplace_back(subcommand, command.add(*subcommand, surroundings));
+    for (CLI::Option* option : subcommand->get_options())
+      if (option->get_items_expected_max() > 0) option->check(not_empty);
+  }
+  if (const char* word = unknown_command(argc, argv)) {
+    std::vector<std::string> names;
+    for (const Command& command : kCommands) names.emplace_back(command.name);
+    const std::string_view nearest = nearest_name(word, names);
+    return report(
+        {ErrorKind::kUsage,
+         "there is no command " + quoted(word),
+         {},
+         "",
+         nearest.empty() ? "see spillway --help" : "did you mean '" + std::string(nearest) + "'?"});
   }
   try {
     app.parse(argc, argv);

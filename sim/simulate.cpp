@@ -154,7 +154,11 @@ StallReason Accounting::find_reason(StepId step, const StepOrigin& origin,
     text = "its start-up";
     return StallReason::kLatency;
   }
-  return find_reason_at_full_speed(step, origin, stats, text);
+  const StallReason reason = find_reason_at_full_speed(step, origin, stats, text);
+  if (queued > SimTime(0) && behind)
+    text += fmt::format("; {} of the wait it stands behind {}", format_seconds(to_seconds(queued)),
+                        program_[lowered_.origins[*behind].instruction].name);
+  return reason;
 }
 
 std::string_view Accounting::what_contends(std::optional<engine::ResourceId> resource) const {

@@ -48,6 +48,8 @@ std::string read_entry(const json& entry, CheckpointName& out) {
   if (!entry.is_object()) return "is not an object";
   if (!entry.contains("name") || !entry["name"].is_string()) return "has no name";
   out.name = entry["name"];
+  if (std::ranges::any_of(out.name, [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
+    return "has a control character in its name";
   if (!entry.contains("shape") || !entry["shape"].is_array())
     return "'" + out.name + "' has no shape";
   for (const json& dim : entry["shape"]) {

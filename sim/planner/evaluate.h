@@ -31,6 +31,8 @@ class Evaluator {
             const Topology& topology, const NameList& names, const Budget& budget);
 
   const std::vector<Handle>& handles() const { return handles_; }
+  /// Of the program as compiled.
+  const MemoryAssignment& memory() const { return memory_; }
   const ResidualTable& residuals() const { return residuals_; }
 
   /// The program under a policy; recompute is not a choice here yet and is treated as compiled.

@@ -20,6 +20,10 @@ using Json = nlohmann::ordered_json;
 /// Enough to see what the policy leaves exposed; `simulate` shows more.
 constexpr std::size_t kExposedRows = 6;
 
+/// Rewritten programs against those that XLA compiled for the same policy: steps within -6.8 to
+/// +6.1 % (docs/validation.md).
+constexpr double kModelError = 0.07;
+
 std::string policy_text(const std::vector<Handle>& handles, const Policy& policy) {
   std::string kept, offloaded;
   for (std::size_t k = 0; k < handles.size(); ++k) {
@@ -52,16 +56,32 @@ std::vector<std::string> case_row(const std::string& name, const PolicyCase& c,
           what};
 }
 
+/// Baselines of the same policy in one, by all their names.
+std::vector<NamedCase> distinct(const std::vector<NamedCase>& baselines) {
+  std::vector<NamedCase> rows;
+  for (const NamedCase& baseline : baselines) {
+    const auto same = std::ranges::find_if(rows, [&baseline](const NamedCase& row) {
+      return row.result.policy == baseline.result.policy;
+    });
+    if (same == rows.end())
+      rows.push_back(baseline);
+    else
+      same->name += " = " + baseline.name;
+  }
+  return rows;
+}
+
 std::string cases_text(const PlanReport& report) {
-  TextTable table({"", ">step", ">HBM", ">host", ">exposed", ">fraction", "", "policy"});
+  TextTable table({"", ">step", ">HBM", ">host", ">copies exposed", ">pool needed", "", "policy"});
   const auto policy = [&](const PolicyCase& c) {
     return policy_text(report.plan.handles, c.policy);
   };
-  table.add(case_row("best", report.plan.best, policy(report.plan.best)));
+  table.add(
+      case_row(report.plan.fits ? "best" : "closest", report.plan.best, policy(report.plan.best)));
   for (std::size_t k = 0; k < report.plan.alternatives.size(); ++k)
     table.add(case_row("next " + std::to_string(k + 1), report.plan.alternatives[k],
                        policy(report.plan.alternatives[k])));
-  for (const NamedCase& baseline : report.plan.baselines)
+  for (const NamedCase& baseline : distinct(report.plan.baselines))
     table.add(case_row(baseline.name, baseline.result, policy(baseline.result)));
   return table.text();
 }
@@ -158,6 +178,46 @@ std::string bound_text(const PlanResult& plan) {
                      plan.simulated, format_seconds(plan.lower_bound), plan.gap * 100);
 }
 
+/// The program as it was compiled; null when that is no row of the plan.
+const PolicyCase* as_compiled(const PlanResult& plan) {
+  const Policy compiled = compiled_policy(plan.handles);
+  for (const NamedCase& baseline : plan.baselines)
+    if (baseline.result.policy == compiled) return &baseline.result;
+  return nullptr;
+}
+
+std::string fit_phrase(const PolicyCase& c) {
+  return fmt::format("{} of HBM, {} of host memory, about {} a step", format_bytes(c.peak_device),
+                     format_bytes(c.host), format_seconds(c.step));
+}
+
+/// The answer in a sentence or two, before anything else.
+std::string verdict(const PlanReport& report) {
+  const PlanResult& plan = report.plan;
+  const PolicyCase* const compiled = as_compiled(plan);
+  std::string text;
+  if (compiled)
+    text = compiled->fit.fits ? "Fits as compiled: " + fit_phrase(*compiled) + ".\n"
+                              : "Does not fit as compiled: " + fit_text(*compiled) + ".\n";
+  if (!plan.fits)
+    return text + fmt::format("NOTHING FITS. The closest{}: {}: {}; {}.\n",
+                              plan.proven ? "" : " found",
+                              policy_text(plan.handles, plan.best.policy), fit_phrase(plan.best),
+                              fit_text(plan.best));
+  if (compiled && plan.best.policy == compiled->policy)
+    return text + "Nothing faster was found: leave it as it is.\n";
+  text +=
+      "Best: " + policy_text(plan.handles, plan.best.policy) + ": " + fit_phrase(plan.best) + ".\n";
+  if (!compiled || !compiled->fit.fits) return text;
+  const double gain = (compiled->step - plan.best.step).value() / compiled->step.value();
+  if (gain < kModelError)
+    text += fmt::format(
+        "That is {:.1f} % faster than as compiled, less than the model is sure of: moving nothing "
+        "is as good.\n",
+        100 * gain);
+  return text;
+}
+
 std::string unnamed_lines(const PlanReport& report) {
   std::string text;
   for (const std::string& unnamed : report.unnamed)
@@ -168,10 +228,12 @@ std::string unnamed_lines(const PlanReport& report) {
 /// Of a program without handles, its one policy.
 std::string only_case_text(const PlanReport& report) {
   const PolicyCase& only = report.plan.best;
+  const bool foreign_names = !report.unnamed.empty() && !report.unmatched.empty();
   return fmt::format(
-             "Nothing to decide: the program holds no residual that a policy could move (layers "
-             "not scanned, or nothing saved).\nAs compiled: {} a step, {} of HBM, {} on the host: "
-             "{}\n",
+             "Nothing to decide: {}.\nAs compiled: {} a step, {} of HBM, {} on the host: {}\n",
+             foreign_names ? "no name of the sidecar fits a residual of this program"
+                           : "the program holds no residual that a policy could move (layers not "
+                             "scanned, or nothing saved)",
              format_seconds(only.step), format_bytes(only.peak_device), format_bytes(only.host),
              fit_text(only)) +
          unknown_text(report.best_run) + unnamed_lines(report);
@@ -198,7 +260,7 @@ Result<PlanReport> make_plan_report(const Program& program, const Schedule& sche
   report.path = program.path;
   report.hardware = profile.id;
   report.budget = budget;
-  const bool has_names = !names.names.empty();
+  report.has_names = !names.names.empty();
   const Evaluator evaluator(program, schedule, profile, topology, names, report.budget);
   Result<PlanResult> plan = make_plan(evaluator, options);
   if (!plan.ok()) return plan.error();
@@ -207,9 +269,13 @@ Result<PlanReport> make_plan_report(const Program& program, const Schedule& sche
   if (!best_run.ok()) return best_run.error();
   report.best_run = std::move(best_run).value();
   report.unmatched = evaluator.residuals().unmatched_names;
-  report.advice = advise(report.plan, has_names, report.unmatched);
+  report.advice = advise(report.plan, report.has_names, report.unmatched);
   report.planned = evaluator.rewrite(report.plan.best.policy);
-  if (has_names) report.unnamed = unnamed_residuals(evaluator);
+  if (report.has_names) report.unnamed = unnamed_residuals(evaluator);
+  const MemoryReport compiled_memory = make_memory_report(program, evaluator.memory());
+  for (Diagnostic& diagnostic : diagnose({program, compiled_memory, evaluator.residuals()}))
+    if (diagnostic.severity == Severity::kWarning || diagnostic.code == "guessed-names")
+      report.diagnostics.push_back(std::move(diagnostic));
   if (report.plan.fits) report.objections = check_plan(report.planned, report.budget);
   return report;
 }
@@ -223,8 +289,7 @@ std::string render_text(const PlanReport& report) {
                       format_bytes(report.budget.hbm), format_bytes(report.budget.host),
                       report.budget.host_origin);
   if (plan.handles.empty()) return text + only_case_text(report);
-  if (!plan.fits)
-    text += fmt::format("NOTHING FITS. The closest{}:\n", plan.proven ? "" : " found");
+  text += verdict(report) + "\n";
   text += cases_text(report) + "\n" + bound_text(plan) + "\n\n" + why_lines(report) + "\n";
   if (plan.fits) text += settings_text(report);
   text += exposed_text(report.planned, report.best_run, kExposedRows);
@@ -237,6 +302,16 @@ std::string render_text(const PlanReport& report) {
         plan.best.fit.smallest_fraction, format_bytes(report.budget.reserve));
   for (const std::string& objection : report.objections)
     text += "Warning: the check of the plan objects: " + objection + "\n";
+  for (const Diagnostic& diagnostic : report.diagnostics)
+    text += fmt::format("Warning: [{}] {}\n", diagnostic.code, diagnostic.message);
+  if (!report.has_names)
+    text +=
+        "Residuals are called r0, r1, …; with --names they have names, and what to set is "
+        "printed.\n";
+  text += fmt::format(
+      "Steps are simulated; programs changed by the rule below came within {:.0f} % of those XLA "
+      "compiled. Recomputing is not weighed.\n",
+      100 * kModelError);
   text +=
       "Rule: an offload starts after its producer and ends with the loop body; a reload starts at "
       "the top of the body and ends before its first use.\n";
@@ -321,6 +396,10 @@ std::string render_json(const PlanReport& report) {
         {{"name", r.handle}, {"choice", name_of(r.choice)}, {"text", r.text}});
   json["fixed"] = report.unnamed;
   json["objections"] = report.objections;
+  json["diagnostics"] = Json::array();
+  for (const Diagnostic& d : report.diagnostics)
+    json["diagnostics"].push_back(
+        {{"code", d.code}, {"severity", name_of(d.severity)}, {"message", d.message}});
   json["unknown"] = report.best_run.unknown;
   json["assumptions"] = report.best_run.assumptions;
   return to_text(json);

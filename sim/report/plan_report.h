@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "model/diagnostics/diagnostics.h"
 #include "sim/planner/advice.h"
 #include "sim/planner/planner.h"
 
@@ -17,6 +18,8 @@ struct PlanReport {
   Advice advice;
   SimResult best_run;                   ///< the best policy in detail
   Program planned;                      ///< names of `best_run` refer to it
+  bool has_names = false;               ///< a sidecar was given
+  std::vector<Diagnostic> diagnostics;  ///< of the program as compiled, those that bear on a plan
   std::vector<std::string> unnamed;     ///< residuals that no name reaches, and so stay
   std::vector<std::string> unmatched;   ///< names that no residual carries
   std::vector<std::string> objections;  ///< of check_plan; empty when it agrees

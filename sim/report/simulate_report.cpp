@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "model/base/format.h"
+#include "model/plan/budget.h"
 #include "sim/report/exposed_text.h"
 #include "sim/report/table.h"
 
@@ -14,6 +16,19 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kRows = 12;
+
+/// What the allocator must provide, against what the device has.
+std::string hbm_text(Bytes need, const HardwareProfile& profile) {
+  const Bytes hbm = profile.device.hbm_capacity.value, reserve = profile.device.reserve.value;
+  const std::string of = "of " + format_bytes(hbm);
+  if (need + reserve > hbm)
+    return of + ": DOES NOT FIT beside the " + format_bytes(reserve) + " that others need";
+  const double pool = static_cast<double>(need.value()) / static_cast<double>(hbm.value());
+  return of + (pool <= kDefaultMemoryFraction
+                   ? fmt::format(": fits JAX's default pool of {:.2f}", kDefaultMemoryFraction)
+                   : fmt::format(": fits a pool of {:.2f} only, JAX's default is {:.2f}",
+                                 std::ceil(pool * 100) / 100, kDefaultMemoryFraction));
+}
 
 }  // namespace
 
@@ -25,7 +40,7 @@ std::string render_text(const Program& program, const HardwareProfile& profile,
     work += fmt::format(", {:.0f} TFLOP/s", r.flops.dot_per_step.value() / r.step.value() / 1e12);
   TextTable table({"Step", ">" + format_seconds(r.step), work});
   table.add({"kernels", format_seconds(r.compute_busy), ""});
-  table.add({"gaps between kernels", format_seconds(r.idle), ""});
+  table.add({"  gaps between them", format_seconds(r.idle), ""});
   table.add({"exposed collectives", format_seconds(r.exposed_collective),
              "of " + format_seconds(r.collective_busy)});
   table.add({"exposed offloads", format_seconds(r.exposed_device_to_host),
@@ -33,7 +48,7 @@ std::string render_text(const Program& program, const HardwareProfile& profile,
   table.add({"exposed reloads", format_seconds(r.exposed_host_to_device),
              "of " + format_seconds(r.host_to_device_busy)});
   table.add({"exposed slices", format_seconds(r.exposed_slices), "copies within HBM"});
-  table.add({"HBM", format_bytes(r.memory.total_device), "what the allocator must provide"});
+  table.add({"HBM", format_bytes(r.memory.total_device), hbm_text(r.memory.total_device, profile)});
   text += table.text(0) + "\n" + exposed_text(program, r, kRows);
   text += unknown_text(r) + "\n";
   for (const std::string& assumption : r.assumptions) text += "Assumed: " + assumption + "\n";

@@ -112,7 +112,7 @@ TEST_CASE("the JSON of plan keeps its contract") {
     const std::string text = render_text(report);
     check_text(text);
     check_tables(text, kHeads);
-    const std::string best = line_with(text, "best ");
+    const std::string best = line_with(text, row.fits ? "best " : "closest ");
     CHECK(best.find(format_seconds(Seconds(json["best"]["step_seconds"].get<double>()))) !=
           std::string::npos);
     CHECK((text.find("NOTHING FITS") == std::string::npos) == row.fits);
@@ -227,7 +227,7 @@ TEST_CASE("when nothing fits, what is shown is the closest, and called so") {
     const PolicyCase& best = report.plan.best;
     const std::string text = render_text(report);
     check_text(text);
-    CHECK(line_with(text, "NOTHING") == row.head);
+    CHECK(line_with(text, "NOTHING").starts_with(row.head));
     CHECK(line_with(text, "None of") ==
           "None of " + std::to_string(report.plan.simulated) + " policies" + row.line +
               format_bytes(best.fit.over_hbm + best.fit.over_host) + " in all: it needs " +

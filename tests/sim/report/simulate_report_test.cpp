@@ -91,7 +91,7 @@ TEST_CASE("a step of no time has no rate") {
   const SimResult result = run(example);
   const std::string text = render_text(example.program, example.profile, result);
   check_text(text);
-  CHECK(line_with(text, "Step") == "Step                   0 s  0 FLOP of matrix products");
+  CHECK(line_with(text, "Step") == "Step                  0 s  0 FLOP of matrix products");
   CHECK(line_with(text, "Nothing is exposed") != "");
   const Json json = Json::parse(render_json(example.program, example.profile, result));
   testing::check_units(json);

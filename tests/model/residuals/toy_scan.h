@@ -56,6 +56,8 @@ struct ToyScan {
   ToyStack a = {}, b = {};
   /// Both stacks begin as results of one fusion, as XLA makes zeros; else each by itself.
   bool one_initial_fusion = false;
+  /// Stack `b` begins as a copy of what `a` begins with.
+  bool copied_initial = false;
   /// The forward loop saves each h an iteration late, the last one behind the loop: XLA's way to
   /// pipeline copies.
   bool pipelined = false;
@@ -358,6 +360,7 @@ struct ToyScan {
   }
 
   std::string initial(const ToyStack& s, const std::string& n) const {
+    if (copied_initial && n == "b") return "  %init_b = " + stack(s) + " copy(%init_a)\n";
     if (s.on_host)
       return "  %init_" + n + " = " + stack(s) +
              " custom-call(), custom_call_target=\"AllocateBuffer\"\n";

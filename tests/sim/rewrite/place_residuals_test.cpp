@@ -181,6 +181,24 @@ TEST_CASE("one stack moves, the other one stays") {
   check_places(both, {Placement::kDevice, Placement::kPinnedHost});
 }
 
+TEST_CASE("one fill begins two stacks: the one that stays keeps it in HBM") {
+  ToyScan toy;
+  toy.copied_initial = true;
+  toy.width = 3;
+  const Scanned start = scan(toy);
+  const std::vector<double> wanted = testing::run_toy(start.program);
+  const std::int64_t stack = std::int64_t{4} * 3 * 4;  // layers x floats x bytes
+  for (const ResidualId moved_one : {kA, kB}) {
+    CAPTURE(moved_one.index);
+    const Scanned moved = place(start, {{moved_one, Placement::kPinnedHost}});
+    check_sound(moved.program);
+    CHECK(sum_totals(moved.memory).host_temp == Bytes(stack));
+    CHECK(sum_traffic(moved.program).device_to_host == Bytes(stack));
+    CHECK(sum_traffic(moved.program).host_to_device == Bytes(stack));
+    CHECK(testing::run_toy(moved.program) == wanted);
+  }
+}
+
 TEST_CASE("inside an outer loop every trip moves the slices") {
   ToyScan toy;
   toy.width = kWidth;

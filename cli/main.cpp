@@ -18,6 +18,7 @@ constexpr Command kCommands[] = {
     {"inspect", "what a compiled program holds, when, and what it moves", add_inspect},
     {"simulate", "how long a step takes on a machine, and which copies are exposed", add_simulate},
     {"plan", "what to keep and what to move to the host, and how", add_plan},
+    {"compare", "what a second program holds and moves that a first one does not", add_compare},
     {"hw", "the machines known, each figure with its origin", add_hw},
 };
 

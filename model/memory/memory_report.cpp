@@ -193,25 +193,27 @@ Bytes host_bytes(const MemoryTotals& totals) {
 }
 
 HostTraffic sum_traffic(const Program& program) {
-  const Multiplicity times = multiplicity(program);
   HostTraffic traffic;
-  // Bodies of fusions and of async starts are counted where they are called.
-  const auto sites = callers(program);
-  for (const ComputationId id : ids(program.computations)) {
-    if (times.runs[id] == 0) continue;
-    const bool is_inner = std::ranges::any_of(sites[id], [&program](InstructionId site) {
-      return !is_control_flow(program[site].opcode);
-    });
-    if (is_inner) continue;
-    for (const InstructionIndex i : program[id].instructions()) {
-      const auto transfer = host_transfer(program, {id, i});
-      if (!transfer) continue;
-      const bool out = transfer->direction == TransferDirection::kDeviceToHost;
-      (out ? traffic.device_to_host : traffic.host_to_device) += transfer->bytes * times.runs[id];
-      (out ? traffic.offloads : traffic.reloads) += times.runs[id];
-    }
+  for (const auto& [id, transfer, runs] : find_transfers(program)) {
+    const bool out = transfer.direction == TransferDirection::kDeviceToHost;
+    (out ? traffic.device_to_host : traffic.host_to_device) += transfer.bytes * runs;
+    (out ? traffic.offloads : traffic.reloads) += runs;
   }
   return traffic;
+}
+
+std::vector<LiveBuffer> list_host_arrays(const Program& program, const MemoryAssignment& memory) {
+  std::vector<LiveBuffer> arrays;
+  std::vector<bool> listed(memory.cells.size());
+  for (const ValueId value : ids(memory.values.values())) {
+    const auto cell = memory.cell_of[value];
+    if (!cell || listed[cell->index] || on_device(memory, *cell)) continue;
+    if (memory.values[value].shape.is_tuple()) continue;
+    listed[cell->index] = true;
+    arrays.push_back(describe(program, memory, *cell, value));
+  }
+  std::ranges::stable_sort(arrays, std::ranges::greater{}, &LiveBuffer::bytes);
+  return arrays;
 }
 
 MemoryReport make_memory_report(const Program& program, const MemoryAssignment& memory) {

@@ -62,6 +62,9 @@ MemoryTotals sum_totals(const MemoryAssignment& memory);
 /// Pinned host memory of one device: temporaries, arguments, and results that reuse no argument.
 Bytes host_bytes(const MemoryTotals& totals);
 HostTraffic sum_traffic(const Program& program);
+/// What lies in pinned host memory at any time, largest first; of a place that holds several things
+/// one after the other, the first.
+std::vector<LiveBuffer> list_host_arrays(const Program& program, const MemoryAssignment& memory);
 MemoryReport make_memory_report(const Program& program, const MemoryAssignment& memory);
 
 /// The layer an operation belongs to in an unrolled program: "layers_12" or "layer_12" in its

@@ -1,5 +1,9 @@
 #include "model/program/host_transfer.h"
 
+#include <algorithm>
+
+#include "model/program/call_graph.h"
+
 namespace spillway {
 namespace {
 
@@ -35,9 +39,9 @@ std::optional<HostTransfer> classify(const Computation& computation, Instruction
   HostTransfer transfer;
   transfer.direction =
       to_host ? TransferDirection::kDeviceToHost : TransferDirection::kHostToDevice;
-  transfer.bytes = in.shape.bytes();
-  if (in.opcode == Opcode::kDynamicUpdateSlice)
-    transfer.bytes = computation.shape_of(computation.operands(i)[1]).bytes();
+  const bool is_update = in.opcode == Opcode::kDynamicUpdateSlice;
+  transfer.shape = is_update ? computation.shape_of(computation.operands(i)[1]) : in.shape;
+  transfer.bytes = transfer.shape.bytes();
   return transfer;
 }
 
@@ -105,7 +109,8 @@ std::optional<HostTransfer> host_transfer(const Program& program, InstructionId 
       auto transfer =
           classify(computation, id.instruction, on_host(in.shape.element(0)), from_host);
       if (!transfer) return std::nullopt;
-      transfer->bytes = in.shape.element(0).bytes();
+      transfer->shape = in.shape.element(0);
+      transfer->bytes = transfer->shape.bytes();
       if (from_host) transfer->host_array = operands[0];
       return transfer;
     }
@@ -115,6 +120,24 @@ std::optional<HostTransfer> host_transfer(const Program& program, InstructionId 
     default:
       return std::nullopt;
   }
+}
+
+std::vector<TransferSite> find_transfers(const Program& program) {
+  const Multiplicity times = multiplicity(program);
+  const auto sites = callers(program);
+  std::vector<TransferSite> transfers;
+  for (const ComputationId id : ids(program.computations)) {
+    if (times.runs[id] == 0) continue;
+    // Bodies of fusions and of async starts are counted where they are called.
+    const bool is_inner = std::ranges::any_of(sites[id], [&program](InstructionId site) {
+      return !is_control_flow(program[site].opcode);
+    });
+    if (is_inner) continue;
+    for (const InstructionIndex i : program[id].instructions())
+      if (const auto transfer = host_transfer(program, {id, i}))
+        transfers.push_back({{id, i}, *transfer, times.runs[id]});
+  }
+  return transfers;
 }
 
 bool is_host_compute(const Program& program, InstructionId id) {

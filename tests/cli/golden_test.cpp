@@ -40,6 +40,11 @@ TEST_CASE("answers stay as they are") {
       {"plan/nothing_fits.txt",
        "plan examples/jax/dumps/keep --names examples/jax/dumps/keep/names.json --hw gb200 "
        "--hbm-limit 10GiB"},
+      {"compare/keep_offload_qkv.txt",
+       "compare examples/jax/dumps/keep examples/jax/dumps/offload_qkv --names "
+       "examples/jax/dumps/keep/names.json --fail-if-peak-grows 1%"},
+      {"compare/offload_qkv_keep.json",
+       "compare examples/jax/dumps/offload_qkv examples/jax/dumps/keep --json"},
       {"hw/list.txt", "hw list"},
       {"hw/gb200.txt", "hw show gb200"},
   };

@@ -39,6 +39,7 @@ struct Command {
 
 Runner add_hw(CLI::App& subcommand, const Surroundings& surroundings);
 Runner add_inspect(CLI::App& subcommand, const Surroundings& surroundings);
+Runner add_log(CLI::App& subcommand, const Surroundings& surroundings);
 Runner add_plan(CLI::App& subcommand, const Surroundings& surroundings);
 Runner add_simulate(CLI::App& subcommand, const Surroundings& surroundings);
 

@@ -15,6 +15,7 @@ constexpr Command kCommands[] = {
     {"inspect", "what a compiled program holds, when, and what it moves", add_inspect},
     {"simulate", "how long a step takes on a machine, and which copies are exposed", add_simulate},
     {"plan", "what to keep and what to move to the host, and how", add_plan},
+    {"log", "what the numbers of an out-of-memory log mean, and which one decides", add_log},
     {"hw", "the machines known, each figure with its origin", add_hw},
 };
 

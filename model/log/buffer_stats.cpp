@@ -100,19 +100,19 @@ class Reader {
   bool read_buffer_field(std::string_view text) {
     if (auto operation = behind(text, "Operator: ")) {
       if (auto name = behind(*operation, "op_name=\""))
-        buffer_->op_name = name->substr(0, name->find('"'));
+        buffer_->op_name = printable(name->substr(0, name->find('"')));
       return true;
     }
     if (auto label = behind(text, "XLA Label: ")) {
-      buffer_->label = trimmed(*label);
+      buffer_->label = printable(trimmed(*label));
       return true;
     }
     if (auto shape = behind(text, "Entry Parameter Subshape: ")) {
-      buffer_->shape = trimmed(*shape);
+      buffer_->shape = printable(trimmed(*shape));
       return buffer_->parameter = true;
     }
     if (auto shape = behind(text, "Shape: ")) {
-      buffer_->shape = trimmed(*shape);
+      buffer_->shape = printable(trimmed(*shape));
       return true;
     }
     auto size = behind(text, "Size: ");

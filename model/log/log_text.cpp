@@ -25,6 +25,9 @@ constexpr Unit kUnits[] = {{"bytes", 1},
                            {"TB", 1'000'000'000'000},
                            {"B", 1}};
 
+/// More is no size of a machine's memory but a number that went wrong; and sums stay numbers.
+constexpr std::int64_t kMost = std::int64_t{1} << 60;
+
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
@@ -53,7 +56,7 @@ std::optional<LoggedBytes> rounded(std::string_view digits, std::size_t decimals
   const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (failed != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
   const double bytes = value * static_cast<double>(unit.bytes);
-  if (!(bytes < 9e18) || decimals > 15) return std::nullopt;
+  if (!(bytes <= static_cast<double>(kMost)) || decimals > 15) return std::nullopt;
   const double half = static_cast<double>(unit.bytes) * 0.5 / std::pow(10.0, decimals);
   return LoggedBytes{Bytes(std::llround(bytes)), Bytes(static_cast<std::int64_t>(std::ceil(half)))};
 }
@@ -125,6 +128,7 @@ std::optional<LoggedBytes> take_bytes(std::string_view& rest) {
   std::int64_t value = 0;
   if (std::from_chars(digits.data(), digits.data() + digits.size(), value).ec != std::errc())
     return std::nullopt;
+  if (value > kMost) return std::nullopt;
   rest = behind_number;
   return LoggedBytes{Bytes(value)};
 }
@@ -160,6 +164,17 @@ std::string_view take_word(std::string_view& rest) {
   const std::string_view word = rest.substr(0, end);
   rest.remove_prefix(end);
   return word;
+}
+
+std::string printable(std::string_view text, std::size_t most) {
+  if (text.size() > most) {
+    while (most > 0 && (text[most] & 0xc0) == 0x80) --most;
+    text = text.substr(0, most);
+  }
+  std::string clean(text);
+  std::ranges::replace_if(
+      clean, [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; }, '?');
+  return clean;
 }
 
 std::string_view trimmed(std::string_view text) {

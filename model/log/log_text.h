@@ -43,7 +43,7 @@ bool may_be_equal(const LoggedBytes& a, const LoggedBytes& b);
 std::optional<std::string_view> behind(std::string_view line, std::string_view words);
 
 /// Takes a size from the front of `rest`, blanks first: "10.64GiB", "496B", "123 bytes", "123".
-/// Absent, and nothing taken, when there is none or it does not fit 63 bits.
+/// Absent, and nothing taken, when there is none or it is above 1 EiB.
 std::optional<LoggedBytes> take_bytes(std::string_view& rest);
 /// The same, and where XLA repeats it exactly — "10.64GiB (11428802214 bytes)", "27.93GiB (rounded
 /// to 29995136256)" — the exact one.
@@ -52,6 +52,10 @@ std::optional<LoggedBytes> take_exact_bytes(std::string_view& rest);
 std::optional<std::int64_t> take_integer(std::string_view& rest);
 /// Takes letters, digits, '_', '.' and '-'; empty when there are none.
 std::string_view take_word(std::string_view& rest);
+
+/// For names out of a log: bytes that are no letters on a screen become '?', and after `most` bytes
+/// it ends, between two letters.
+std::string printable(std::string_view text, std::size_t most = 160);
 
 std::string_view trimmed(std::string_view text);
 

@@ -35,7 +35,7 @@ std::optional<ReportRow> read_row(const Line& line) {
   const auto count = take_integer(values);
   if (!count) return std::nullopt;
   row.values = *count;
-  row.shapes = trimmed(rest);
+  row.shapes = printable(trimmed(rest));
   return row;
 }
 

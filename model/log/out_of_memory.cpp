@@ -26,7 +26,7 @@ std::optional<OutOfMemory> read(const Line& line) {
     if (!requested) continue;
     OutOfMemory found{line.number, sentence.where, *requested, "", 1};
     if (auto name = behind(*rest, "executable_name='"))
-      found.executable = name->substr(0, std::min<std::size_t>(name->find('\''), 200));
+      found.executable = printable(name->substr(0, name->find('\'')));
     return found;
   }
   // "failed to allocate 73.30GiB (78702055168 bytes) from device", "failed to alloc N bytes on

@@ -76,7 +76,6 @@ void find_card(const log::Log& log, const LogWishes& wishes, LogEvidence& eviden
   const auto stated = find_fraction(log);
   const double fraction = stated.value_or(kDefaultMemoryFraction);
   const auto card = static_cast<double>(evidence.pool->bytes.value.value()) / fraction;
-  evidence.card_assumed = !stated;
   evidence.card = Evidence{evidence.pool->line,
                            {Bytes(static_cast<std::int64_t>(card))},
                            fmt::format("the pool, if it is {:g} of the card", fraction)};
@@ -118,6 +117,13 @@ LogEvidence gather_evidence(const log::Log& log, const LogWishes& wishes) {
   evidence.pool = find_pool(log, evidence.dump);
   find_card(log, wishes, evidence);
   if (evidence.card && evidence.card->bytes.value < kSmallestCard) evidence.card.reset();
+  const auto fraction = find_fraction(log);
+  if (!evidence.pool && evidence.card && fraction) {
+    const double share = static_cast<double>(evidence.card->bytes.value.value()) * *fraction;
+    evidence.pool = Evidence{evidence.card->line,
+                             {Bytes(static_cast<std::int64_t>(share))},
+                             fmt::format("{:g} of the card", *fraction)};
+  }
   find_program(log, evidence);
   return evidence;
 }

@@ -23,7 +23,6 @@ struct LogEvidence {
   const log::BufferStats* stats = nullptr;
   std::optional<Evidence> pool;  ///< the limit of the HBM pool
   std::optional<Evidence> card;
-  bool card_assumed = false;        ///< from the pool, if that has JAX's default share
   std::optional<Evidence> program;  ///< what the program allocates in HBM, all together
   std::optional<Evidence> host_program;
 };

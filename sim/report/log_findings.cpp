@@ -65,8 +65,13 @@ std::string fraction_text(const Case& c) {
                        text(f.need));
   return fmt::format(
       " --mem-fraction {:.2f} (XLA_PYTHON_CLIENT_MEM_FRACTION) of the card's {} ({}) is the "
-      "smallest that would hold {}.{}",
+      "smallest that would hold {}{}.{}",
       f.smallest, text(f.card), f.card_origin, text(f.need),
+      f.smallest_as_it_lay
+          ? fmt::format(" by sum; the block needs one piece, and with everything lying as it lay "
+                        "that takes {:.2f}{}",
+                        *f.smallest_as_it_lay, *f.smallest_as_it_lay > 1 ? ", more than all" : "")
+          : std::string(),
       f.smallest > 0.95 ? " That leaves little for the context and communication buffers." : "");
 }
 
@@ -400,6 +405,14 @@ constexpr Rule kRules[] = {
     analysis_meaning,     report_names,   remarks,
 };
 
+double smallest_fraction(Bytes need, Bytes card) {
+  MemoryTotals totals;
+  totals.total_device = need;
+  Budget budget;
+  budget.hbm = card;
+  return check_fit(totals, budget).smallest_fraction;
+}
+
 /// What the pool must hold: at the failure all that was in use and the request, else the program.
 std::optional<LogFraction> find_smallest_fraction(const LogEvidence& evidence) {
   if (!evidence.card) return std::nullopt;
@@ -415,11 +428,15 @@ std::optional<LogFraction> find_smallest_fraction(const LogEvidence& evidence) {
   } else {
     return std::nullopt;
   }
-  MemoryTotals totals;
-  totals.total_device = fraction.need;
-  Budget budget;
-  budget.hbm = fraction.card;
-  fraction.smallest = check_fit(totals, budget).smallest_fraction;
+  fraction.smallest = smallest_fraction(fraction.need, fraction.card);
+  if (evidence.dump && evidence.request && evidence.dump->largest_free) {
+    const Bytes limit = evidence.dump->limit->value;
+    const Bytes largest = evidence.dump->largest_free->value;
+    const Bytes request = evidence.request->bytes.value;
+    // At best the largest piece is the last one, and grows with the pool.
+    if (largest < request && over(limit, evidence.dump->in_use->value) > largest)
+      fraction.smallest_as_it_lay = smallest_fraction(limit + request - largest, fraction.card);
+  }
   return fraction;
 }
 

@@ -198,15 +198,19 @@ LogPart part_of(const log::MemoryAnalysis& found) {
   add_size(part, line, "output_bytes", found.output, "results, with those that reuse arguments");
   add_size(part, line, "alias_bytes", found.alias, "results that reuse an argument: counted twice");
   add_size(part, line, "temp_bytes", found.temp, "temporaries: one block");
-  add_size(part, line, "generated_code_bytes", found.generated_code, "the program's code");
+  if (found.generated_code.value_or(0) > 0)
+    add_size(part, line, "generated_code_bytes", found.generated_code, "the program's code");
   if (found.available()) {
     if (const auto total = found.device_total())
       add(part, line, "device_total_bytes", LoggedBytes{*total},
           "arguments + results - reused + temporaries; no constants");
-    add_size(part, line, "host_argument_bytes", found.host_argument, "arguments in pinned memory");
-    add_size(part, line, "host_output_bytes", found.host_output, "results in pinned memory");
-    add_size(part, line, "host_alias_bytes", found.host_alias, "of these reused");
-    add_size(part, line, "host_temp_bytes", found.host_temp, "offloaded temporaries");
+    if (found.host_total().value_or(Bytes(0)) > Bytes(0)) {
+      add_size(part, line, "host_argument_bytes", found.host_argument,
+               "arguments in pinned memory");
+      add_size(part, line, "host_output_bytes", found.host_output, "results in pinned memory");
+      add_size(part, line, "host_alias_bytes", found.host_alias, "of these reused");
+      add_size(part, line, "host_temp_bytes", found.host_temp, "offloaded temporaries");
+    }
     add_size(part, line, "peak_bytes", found.peak,
              "XLA's estimate of the peak, with host memory in it");
   }

@@ -175,7 +175,10 @@ std::string render_json(const LogReport& report) {
                         {"need_origin", report.fraction->need_origin},
                         {"card_bytes", report.fraction->card.value()},
                         {"card_origin", report.fraction->card_origin},
-                        {"smallest", report.fraction->smallest}};
+                        {"smallest", report.fraction->smallest},
+                        {"smallest_as_it_lay", report.fraction->smallest_as_it_lay
+                                                   ? Json(*report.fraction->smallest_as_it_lay)
+                                                   : Json(nullptr)}};
   json["parts"] = Json::array();
   for (const LogPart& part : report.parts) json["parts"].push_back(part_json(part));
   json["comparisons"] = Json::array();

@@ -54,7 +54,10 @@ struct LogFraction {
   std::string need_origin;
   Bytes card;
   std::string card_origin;
-  double smallest = 1;  ///< of the card that would do, two decimals; above 1 none does
+  double smallest = 1;  ///< of the card that would do by sum, two decimals; above 1 none does
+  /// The same where the request needs one piece and everything lies where it lay; absent when the
+  /// log does not tell the largest free piece, or that was all that was free.
+  std::optional<double> smallest_as_it_lay;
 };
 
 struct LogReport {

@@ -13,6 +13,8 @@ constexpr struct {
     {"does device compute in host memory space", Remark::kHostCompute},
     {"Some donated buffers were not usable", Remark::kDonationUnused},
     {"Failed to serialize HLO module proto", Remark::kNoProto},
+    {"HLO program serialization exceeds max supported", Remark::kNoProto},
+    {"trying to instantiate command buffer", Remark::kCommandBuffer},
     {"HloLiveRange not available", Remark::kNoLiveRange},
 };
 

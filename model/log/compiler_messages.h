@@ -33,6 +33,7 @@ enum class Remark {
   kHostCompute,     ///< something computes on an array in host memory
   kDonationUnused,  ///< donated buffers could not be reused
   kNoProto,         ///< a dump too large to serialise
+  kCommandBuffer,   ///< no memory beside the pool for a graph of kernels
   kNoLiveRange,     ///< a dump without live ranges
 };
 struct CompilerRemark {

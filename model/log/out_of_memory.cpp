@@ -18,6 +18,36 @@ constexpr Sentence kSentences[] = {
     {"could not allocate pinned host memory of size: ", FailedIn::kPinnedMemory},
 };
 
+/// What stands behind the size tells whose memory it was.
+constexpr Sentence kEndings[] = {
+    {" from device", FailedIn::kDevice},
+    {" of unified memory", FailedIn::kDevice},
+    {" on host", FailedIn::kPinnedMemory},
+    {" of pinned host memory", FailedIn::kPinnedMemory},
+    {" of host memory pinned", FailedIn::kPinnedMemory},
+};
+
+/// "failed to allocate 73.30GiB (78702055168 bytes) from device", "failed to alloc N bytes on
+/// host", "Failed to allocate a N-byte pinned host staging buffer"
+std::optional<OutOfMemory> read_driver(const Line& line) {
+  for (const std::string_view words :
+       {"ailed to allocate a ", "ailed to allocate ", "ailed to alloc "}) {
+    auto rest = behind(line.text, words);
+    if (!rest) continue;
+    std::string_view staging = *rest;
+    const auto bytes = take_integer(staging);
+    if (bytes && *bytes > 0 && *bytes <= std::int64_t{1} << 60 &&
+        staging.starts_with("-byte pinned host"))
+      return OutOfMemory{line.number, FailedIn::kHostPool, {Bytes(*bytes)}, "", 1};
+    const auto requested = take_exact_bytes(*rest);
+    if (!requested) continue;
+    for (const Sentence& ending : kEndings)
+      if (rest->starts_with(ending.words))
+        return OutOfMemory{line.number, ending.where, *requested, "", 1};
+  }
+  return std::nullopt;
+}
+
 std::optional<OutOfMemory> read(const Line& line) {
   for (const Sentence& sentence : kSentences) {
     auto rest = behind(line.text, sentence.words);
@@ -29,19 +59,7 @@ std::optional<OutOfMemory> read(const Line& line) {
       found.executable = printable(name->substr(0, name->find('\'')));
     return found;
   }
-  // "failed to allocate 73.30GiB (78702055168 bytes) from device", "failed to alloc N bytes on
-  // host"
-  for (const std::string_view words : {"failed to allocate ", "failed to alloc "}) {
-    auto rest = behind(line.text, words);
-    if (!rest) continue;
-    const auto requested = take_exact_bytes(*rest);
-    if (!requested) continue;
-    const bool device = rest->starts_with(" from device");
-    if (device || rest->starts_with(" on host"))
-      return OutOfMemory{line.number, device ? FailedIn::kDevice : FailedIn::kPinnedMemory,
-                         *requested, "", 1};
-  }
-  return std::nullopt;
+  return read_driver(line);
 }
 
 }  // namespace

@@ -390,6 +390,12 @@ void remarks(const Case& c, std::vector<LogFinding>& out) {
                        "This is XLA's message in place of a program: above 2 GB it cannot be "
                        "serialised. Use the dump as text (--xla_dump_hlo_as_text)."});
         break;
+      case log::Remark::kCommandBuffer:
+        out.push_back({"command-buffer", true, lines,
+                       "The driver had no memory for a graph of kernels, which lies beside the "
+                       "pool: lower XLA_PYTHON_CLIENT_MEM_FRACTION, or do without graphs "
+                       "(--xla_gpu_enable_command_buffer=)."});
+        break;
       case log::Remark::kNoLiveRange:
         out.push_back({"no-live-range", false, lines,
                        "XLA had no live ranges to dump; `spillway inspect` computes them from the "

@@ -226,6 +226,8 @@ LogPart part_of(const log::CompilerRemark& found) {
         return "donated buffers were not usable";
       case log::Remark::kNoProto:
         return "a program too large to serialise";
+      case log::Remark::kCommandBuffer:
+        return "no memory for a command buffer";
       case log::Remark::kNoLiveRange:
         return "no live ranges in this dump";
     }

@@ -36,6 +36,14 @@ TEST_CASE("sentences in which an allocation failed") {
        FailedIn::kDevice, 2147483648},
       {"failed to alloc 2147483648 bytes on host: CUDA_ERROR_OUT_OF_MEMORY: out of memory",
        FailedIn::kPinnedMemory, 2147483648},
+      {"Failed to allocate 14.00GiB (15032385536 bytes) of pinned host memory: out of memory",
+       FailedIn::kPinnedMemory, 15032385536},
+      {"Failed to allocate 2.00GiB (2147483648 bytes) of host memory pinned to NUMA node 1",
+       FailedIn::kPinnedMemory, 2147483648},
+      {"INTERNAL: Failed to allocate a 4096-byte pinned host staging buffer for a device-to-host "
+       "transfer. The pinned host pool may be exhausted or fragmented (see "
+       "XLA_PJRT_GPU_HOST_MEMORY_LIMIT_GB), or the underlying pinned allocation failed",
+       FailedIn::kHostPool, 4096},
       {"could not allocate pinned host memory of size: 2147483648\n", FailedIn::kPinnedMemory,
        2147483648},
   };

@@ -187,6 +187,11 @@ TEST_CASE("handed cases: the number that decides") {
        "no-proto",
        false,
        {"2 GB", "--xla_dump_hlo_as_text"}},
+      {"a graph beside the pool",
+       "Underlying backend ran out of memory trying to instantiate command buffer with 8\n",
+       "command-buffer",
+       true,
+       {"beside the pool"}},
       {"C23: compute on the host",
        "host_offloader.cc] Found an instruction (\"x\") which does device compute in host memory "
        "space. Converting into host compute.\n",

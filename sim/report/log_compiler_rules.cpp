@@ -46,20 +46,22 @@ void scheduler_limit(const Case& c, std::vector<LogFinding>& out) {
 }
 
 void analysis_meaning(const Case& c, std::vector<LogFinding>& out) {
-  for (const log::MemoryAnalysis& analysis : c.log.memory_analyses) {
-    if (!analysis.available()) {
-      out.push_back({"analysis-unavailable", false, lines_of({analysis.line}),
-                     "memory_analysis() has only zeros or -1: not available in this version or on "
-                     "this backend, not a program without memory."});
-      continue;
-    }
+  const auto& all = c.log.memory_analyses;
+  const auto empty = std::ranges::find_if_not(all, &log::MemoryAnalysis::available);
+  if (empty != all.end())
+    out.push_back({"analysis-unavailable", false, lines_of({empty->line}),
+                   "memory_analysis() has only zeros or -1: not available in this version or on "
+                   "this backend, not a program without memory."});
+  for (const log::MemoryAnalysis& analysis : all) {
     const auto total = analysis.device_total();
     const auto host = analysis.host_total();
-    if (total && analysis.peak && host && *host > Bytes(0) && Bytes(*analysis.peak) > *total)
-      out.push_back({"peak-counts-host", false, lines_of({analysis.line}),
-                     fmt::format("peak_memory_in_bytes is above the sum of what is in HBM, {}: it "
-                                 "counts host buffers. The sum is what the pool must provide.",
-                                 text(*total))});
+    if (!total || !analysis.peak || !host || *host == Bytes(0)) continue;
+    if (Bytes(*analysis.peak) <= *total) continue;
+    out.push_back({"peak-counts-host", false, lines_of({analysis.line}),
+                   fmt::format("peak_memory_in_bytes is above the sum of what is in HBM, {}: it "
+                               "counts host buffers. The sum is what the pool must provide.",
+                               text(*total))});
+    return;
   }
 }
 

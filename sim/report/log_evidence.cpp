@@ -11,6 +11,8 @@ namespace {
 
 /// Nobody's card has less; smaller numbers are other things.
 constexpr Bytes kSmallestCard{std::int64_t{1} << 30};
+/// What the compiler may use of a card when it is not told its size.
+constexpr double kSchedulerShare = 0.8;
 
 template <typename Found, typename Test>
 const Found* first(const std::vector<Found>& all, Test test) {
@@ -72,8 +74,22 @@ void find_card(const log::Log& log, const LogWishes& wishes, LogEvidence& eviden
         Evidence{collective->line, {device->bytes + collective->bytes}, "both pools together"};
     return;
   }
-  if (!evidence.pool) return;
+  const auto* limit = first(log.scheduler_memory, [](const log::SchedulerMemory& s) {
+    return s.message == log::SchedulerMessage::kArguments && s.limit >= kSmallestCard;
+  });
   const auto stated = find_fraction(log);
+  if (limit && !stated) {
+    const auto card = static_cast<double>(limit->limit.value()) / kSchedulerShare;
+    const Bytes bytes(static_cast<std::int64_t>(card));
+    if (!evidence.pool || evidence.pool->bytes.value <= bytes) {
+      evidence.card =
+          Evidence{limit->line,
+                   {bytes},
+                   fmt::format("the scheduler's base, if it is {:g} of it", kSchedulerShare)};
+      return;
+    }
+  }
+  if (!evidence.pool) return;
   const double fraction = stated.value_or(kDefaultMemoryFraction);
   const auto card = static_cast<double>(evidence.pool->bytes.value.value()) / fraction;
   evidence.card = Evidence{evidence.pool->line,
@@ -117,12 +133,14 @@ LogEvidence gather_evidence(const log::Log& log, const LogWishes& wishes) {
   evidence.pool = find_pool(log, evidence.dump);
   find_card(log, wishes, evidence);
   if (evidence.card && evidence.card->bytes.value < kSmallestCard) evidence.card.reset();
-  const auto fraction = find_fraction(log);
-  if (!evidence.pool && evidence.card && fraction) {
-    const double share = static_cast<double>(evidence.card->bytes.value.value()) * *fraction;
-    evidence.pool = Evidence{evidence.card->line,
-                             {Bytes(static_cast<std::int64_t>(share))},
-                             fmt::format("{:g} of the card", *fraction)};
+  if (!evidence.pool && evidence.card) {
+    const auto stated = find_fraction(log);
+    const double fraction = stated.value_or(kDefaultMemoryFraction);
+    const double share = static_cast<double>(evidence.card->bytes.value.value()) * fraction;
+    evidence.pool = Evidence{
+        0,
+        {Bytes(static_cast<std::int64_t>(share))},
+        fmt::format("{} {:g} of the card", stated ? "as set," : "JAX's default,", fraction)};
   }
   find_program(log, evidence);
   return evidence;

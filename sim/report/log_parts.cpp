@@ -247,6 +247,9 @@ void append(std::vector<LogPart>& parts, const std::vector<Found>& found) {
 
 using Values = std::vector<LogComparison::Value>;
 
+/// So many values of one quantity stand side by side, each once.
+constexpr std::size_t kComparedValues = 16;
+
 bool all_agree(const Values& values) {
   return std::ranges::all_of(values, [&values](const LogComparison::Value& value) {
     return may_be_equal(values.front().bytes, value.bytes);
@@ -275,7 +278,11 @@ void compare(std::vector<LogComparison>& comparisons, const char* quantity, Valu
 
 void push(Values& values, const char* source, LineNumber line,
           const std::optional<LoggedBytes>& bytes) {
-  if (bytes) values.push_back({source, line, *bytes});
+  if (!bytes || values.size() == kComparedValues) return;
+  const bool repeated = std::ranges::any_of(values, [&](const LogComparison::Value& value) {
+    return value.source == source && value.bytes == *bytes;
+  });
+  if (!repeated) values.push_back({source, line, *bytes});
 }
 
 std::optional<LoggedBytes> logged(const std::optional<Bytes>& bytes) {

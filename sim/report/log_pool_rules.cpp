@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include "model/plan/budget.h"
 #include "sim/report/log_rules.h"
 
 namespace spillway::log_rules {
@@ -23,8 +22,8 @@ std::string purpose(const Case& c) {
   };
   if (!c.evidence.stats) return "";
   if (same(c.evidence.stats->temp))
-    return ", the program's temporaries, which XLA asks for in one contiguous block";
-  if (same(c.evidence.stats->maybe_live_out)) return ", the program's results";
+    return " (the program's temporaries, which XLA asks for in one contiguous block)";
+  if (same(c.evidence.stats->maybe_live_out)) return " (the program's results)";
   return "";
 }
 
@@ -127,9 +126,10 @@ void program_against_pool(const Case& c, std::vector<LogFinding>& out) {
   const std::string what = text(request.bytes) + purpose(c);
   const auto& program = c.evidence.program;
   if (c.evidence.pool && request.bytes.value > c.evidence.pool->bytes.value) {
-    out.push_back({"larger-than-pool", true, lines_of({request.line, c.evidence.pool->line}),
-                   fmt::format("One request of {}: larger than the whole pool of {}.{}", what,
-                               text(c.evidence.pool->bytes), fraction_text(c))});
+    out.push_back(
+        {"larger-than-pool", true, lines_of({request.line, c.evidence.pool->line}),
+         fmt::format("One request of {}: larger than the whole pool of {} ({}).{}", what,
+                     text(c.evidence.pool->bytes), c.evidence.pool->origin, fraction_text(c))});
     return;
   }
   if (!program) {
@@ -146,7 +146,10 @@ void program_against_pool(const Case& c, std::vector<LogFinding>& out) {
       lines_of({request.line, program->line, c.evidence.pool ? c.evidence.pool->line : 0});
   const Bytes need = program->bytes.value;
   if (c.evidence.pool ? need <= c.evidence.pool->bytes.value : need < kSmallProgram) {
-    const std::string pool = c.evidence.pool ? " of " + text(c.evidence.pool->bytes) : "";
+    const std::string pool =
+        c.evidence.pool
+            ? fmt::format(" of {} ({})", text(c.evidence.pool->bytes), c.evidence.pool->origin)
+            : "";
     out.push_back(
         {"outside-program", true, lines,
          fmt::format("The module needs {} in all, so it is innocent of a request of {} "
@@ -166,24 +169,17 @@ void program_against_pool(const Case& c, std::vector<LogFinding>& out) {
 
 /// The program's sum is above the pool but maybe not above the card.
 void above_the_pool(const Case& c, std::vector<LogFinding>& out) {
-  if (!c.fraction || !c.evidence.program) return;
+  if (!c.fraction || !c.evidence.program || !c.evidence.pool) return;
   const bool told = std::ranges::any_of(out, [](const LogFinding& f) {
     return f.code == "larger-than-pool" || f.code == "pool-full";
   });
-  if (told) return;
-  const Bytes pool =
-      c.evidence.pool
-          ? c.evidence.pool->bytes.value
-          : Bytes(static_cast<std::int64_t>(static_cast<double>(c.fraction->card.value()) *
-                                            kDefaultMemoryFraction));
-  if (c.fraction->need <= pool) return;
+  const Evidence& pool = *c.evidence.pool;
+  if (told || c.fraction->need <= pool.bytes.value) return;
   const char* const where = c.fraction->smallest > 1 ? "not the card" : "the card but not the pool";
-  out.push_back(
-      {"above-pool", true,
-       lines_of({c.evidence.program->line, c.evidence.pool ? c.evidence.pool->line : 0}),
-       fmt::format("The sum, {} ({}), fits {} of {}{}.{}", text(c.fraction->need),
-                   c.fraction->need_origin, where, text(pool),
-                   c.evidence.pool ? "" : " (JAX's default share, 0.75)", fraction_text(c))});
+  out.push_back({"above-pool", true, lines_of({c.evidence.program->line, pool.line}),
+                 fmt::format("The sum, {} ({}), fits {} of {} ({}).{}", text(c.fraction->need),
+                             c.fraction->need_origin, where, text(pool.bytes), pool.origin,
+                             fraction_text(c))});
 }
 
 void host_pool(const Case& c, std::vector<LogFinding>& out) {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "model/base/format.h"
@@ -41,11 +41,10 @@ std::string size_text(const log::LoggedBytes& bytes) {
 
 std::string parts_text(const LogReport& report) {
   std::string text;
-  std::vector<std::string> kinds;
+  std::map<std::string, std::size_t> shown;
   std::size_t hidden = 0;
   for (const LogPart& part : report.parts) {
-    kinds.push_back(part.kind);
-    if (static_cast<std::size_t>(std::ranges::count(kinds, part.kind)) > kShownParts) {
+    if (++shown[part.kind] > kShownParts) {
       ++hidden;
       continue;
     }

@@ -157,7 +157,7 @@ TEST_CASE("handed cases: the number that decides") {
        failed("35701941112") + stats("1.00GiB", "1.00GiB", "33.25GiB", "34.25GiB"),
        "contiguous-block",
        true,
-       {"33.25 GiB, the program's temporaries"}},
+       {"33.25 GiB (the program's temporaries"}},
       {"C31: the driver does not pin",
        "could not allocate pinned host memory of size: 2147483648\n",
        "pinning-refused",
@@ -249,6 +249,18 @@ TEST_CASE("C35: the sum fits the card but not the pool's share") {
   CHECK(find(none, "above-pool")->message.find("No fraction of the card") != std::string::npos);
 }
 
+TEST_CASE("a program that JAX's default pool of the card would hold is not to blame") {
+  const std::string text =
+      failed("4770354232") + stats("372.76MiB", "9.64GiB", "4.44GiB", "14.44GiB");
+  const auto with = [&text](std::int64_t card) {
+    return judge(text, {.hbm = Bytes(card), .hbm_origin = "the HBM of toy"});
+  };
+  CHECK(find(with(80'000'000'000), "outside-program") != nullptr);
+  CHECK(find(with(20'000'000'000), "outside-program") == nullptr);
+  CHECK(find(with(20'000'000'000), "above-pool") != nullptr);
+  CHECK(find(judge(text), "contiguous-block") != nullptr);
+}
+
 TEST_CASE("the card is known from the log in several ways") {
   const std::string program = analysis("7000000000", "0", "0", "0");
   const std::string pool =
@@ -266,6 +278,12 @@ TEST_CASE("the card is known from the log in several ways") {
       {"both pools",
        pool +
            "XLA backend will use up to 4000000000 bytes on device 0 for CollectiveBFCAllocator.\n" +
+           program,
+       10000000000, 0.70},
+      {"the compiler, which takes 0.8 of it",
+       pool +
+           "The byte size of input/output arguments (8800000000) exceeds the base limit "
+           "(8000000000). This indicates\n" +
            program,
        10000000000, 0.70},
       {"the driver", pool + "Free memory/Total memory: 5/14000000000\n" + program, 14000000000,

@@ -42,6 +42,7 @@ struct Command {
 Runner add_compare(CLI::App& subcommand, const Surroundings& surroundings);
 Runner add_hw(CLI::App& subcommand, const Surroundings& surroundings);
 Runner add_inspect(CLI::App& subcommand, const Surroundings& surroundings);
+Runner add_log(CLI::App& subcommand, const Surroundings& surroundings);
 Runner add_plan(CLI::App& subcommand, const Surroundings& surroundings);
 Runner add_simulate(CLI::App& subcommand, const Surroundings& surroundings);
 

@@ -19,6 +19,7 @@ constexpr Command kCommands[] = {
     {"simulate", "how long a step takes on a machine, and which copies are exposed", add_simulate},
     {"plan", "what to keep and what to move to the host, and how", add_plan},
     {"compare", "what a second program holds and moves that a first one does not", add_compare},
+    {"log", "what the numbers of an out-of-memory log mean, and which one decides", add_log},
     {"hw", "the machines known, each figure with its origin", add_hw},
 };
 

@@ -3,7 +3,8 @@
 
 BUILD    := build/release
 PACKAGES := cmake ninja-build g++ libboost-graph-dev libcli11-dev libeigen3-dev libfmt-dev \
-            libyaml-cpp-dev nlohmann-json3-dev zlib1g-dev doctest-dev python3 python3-yaml
+            libprotobuf-dev protobuf-compiler libyaml-cpp-dev nlohmann-json3-dev zlib1g-dev \
+            doctest-dev python3 python3-yaml
 SPILLWAY := $(BUILD)/cli/spillway
 DUMPS    := examples/jax/dumps
 SUDO     := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)

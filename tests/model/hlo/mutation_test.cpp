@@ -12,8 +12,10 @@
 
 #include "model/hlo/read_file.h"
 #include "tests/fuzz/mutate.h"
+#include "tests/fuzz/mutate_proto.h"
 #include "tests/fuzz/use_program.h"
 #include "tests/golden.h"
+#include "tests/support/toy_proto.h"
 
 namespace spillway {
 namespace {
@@ -32,18 +34,21 @@ struct Progress {
 
 constexpr unsigned kSecondsForBatch = 120;
 
-void run_batch(const std::string& text, std::uint32_t first, std::uint32_t count,
+using Mutate = std::string (*)(const std::string&, std::uint32_t);
+
+void run_batch(const std::string& text, Mutate mutate, std::uint32_t first, std::uint32_t count,
                Progress& progress) {
   ::alarm(kSecondsForBatch);
   for (std::uint32_t seed = first; seed < first + count; ++seed) {
     progress.seed = seed;
-    if (testing::use_program(std::make_shared<const std::string>(testing::mutate(text, seed))))
+    if (testing::use_program(std::make_shared<const std::string>(mutate(text, seed))))
       ++progress.accepted;
   }
 }
 
 /// Uses `count` mutants of `text`; returns how many passed as programs.
-std::uint32_t use_mutants(const std::string& text, std::uint32_t count) {
+std::uint32_t use_mutants(const std::string& text, std::uint32_t count,
+                          Mutate mutate = testing::mutate) {
   void* const shared =
       ::mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   REQUIRE(shared != MAP_FAILED);
@@ -53,7 +58,7 @@ std::uint32_t use_mutants(const std::string& text, std::uint32_t count) {
     const pid_t child = ::fork();
     REQUIRE(child >= 0);
     if (child == 0) {
-      run_batch(text, first, std::min(kBatch, count - first), progress);
+      run_batch(text, mutate, first, std::min(kBatch, count - first), progress);
       ::_exit(0);
     }
     int status = 0;
@@ -88,6 +93,24 @@ TEST_CASE("damaged dumps do no harm") {
     CHECK(testing::use_program(*text));
     use_mutants(**text, 50 * effort());
   }
+}
+
+TEST_CASE("damaged protos do no harm") {
+  const std::string toy = *testing::bytes_of(testing::toy_proto());
+  CHECK(testing::use_program(std::make_shared<const std::string>(toy)));
+  const std::uint32_t mutants = 2000 * effort();
+  const std::uint32_t accepted = use_mutants(toy, mutants, testing::mutate_proto);
+  CHECK(accepted > mutants / 50);
+  CHECK(accepted < mutants);
+  for (std::size_t size = 0; size < toy.size(); ++size)
+    testing::use_program(std::make_shared<const std::string>(toy.substr(0, size)));
+
+  const auto dump =
+      read_file(testing::source_path("examples/jax/dumps/offload_qkv/"
+                                     "jit_train_step.sm_10.0a_gpu_after_optimizations.hlo.pb.gz"));
+  REQUIRE(dump.ok());
+  CHECK(testing::use_program(*dump));
+  use_mutants(**dump, 100 * effort(), testing::mutate_proto);
 }
 
 }  // namespace

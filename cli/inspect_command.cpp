@@ -34,7 +34,7 @@ Runner add_inspect(CLI::App& subcommand, const Surroundings&) {
   auto options = std::make_shared<InspectOptions>();
   subcommand
       .add_option("PROGRAM", options->program,
-                  "XLA dump folder, or optimised HLO text (may be gzipped)")
+                  "XLA dump folder, or optimised HLO as text or proto (may be gzipped)")
       ->required();
   subcommand.add_option("--names", options->names, "names sidecar written by python/spillway_jax");
   subcommand.add_flag("--json", options->json, "for scripts: schema spillway.inspect/1");

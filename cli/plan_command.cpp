@@ -78,7 +78,7 @@ Runner add_plan(CLI::App& subcommand, const Surroundings& surroundings) {
   auto options = std::make_shared<PlanCommandOptions>();
   subcommand
       .add_option("PROGRAM", options->program,
-                  "XLA dump folder, or optimised HLO text (may be gzipped)")
+                  "XLA dump folder, or optimised HLO as text or proto (may be gzipped)")
       ->required();
   add_machine_options(subcommand, options->machine);
   subcommand.add_option("--names", options->names, "names sidecar written by python/spillway_jax");

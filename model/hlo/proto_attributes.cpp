@@ -396,7 +396,7 @@ void AttributeWriter::write_numbers() {
   };
   safe_word("kind", in_.fusion_kind());
   safe_word("direction", in_.comparison_direction());
-  safe_word("type", in_.comparison_type());
+  if (in_.comparison_type() == "TOTALORDER") word("type", "TOTALORDER");  // not the type's own
   if (opcode_ == Opcode::kReducePrecision) {
     number("exponent_bits", in_.exponent_bits());
     number("mantissa_bits", in_.mantissa_bits());

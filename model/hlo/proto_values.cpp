@@ -98,25 +98,14 @@ float from_f16(std::uint16_t bits) {
   return bits >> 15 != 0 ? -value : value;
 }
 
-std::uint16_t to_bf16(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  return static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+/// XLA's digits: few where they say the number exactly, else as many as every number needs.
+std::string to_word(float value) {
+  std::string few = fmt::format("{:.6g}", value);
+  return std::strtof(few.c_str(), nullptr) == value ? few : fmt::format("{:.9g}", value);
 }
-
-/// The fewest digits that say the number again in its own type.
-std::string shortest(double value, int digits, bool (*is_same)(double, double)) {
-  for (int precision = 1; precision < digits; ++precision)
-    if (std::string text = fmt::format("{:.{}g}", value, precision);
-        is_same(std::strtod(text.c_str(), nullptr), value))
-      return text;
-  return fmt::format("{:.{}g}", value, digits);
-}
-
-bool same_bf16(double a, double b) {
-  return to_bf16(static_cast<float>(a)) == to_bf16(static_cast<float>(b));
-}
-bool same_f16(double a, double b) {  // f16 has 11 bits: half a step is 2^-12 of the value
-  return std::abs(a - b) < std::abs(b) * 0x1p-12;
+std::string to_word(double value) {
+  std::string few = fmt::format("{:.15g}", value);
+  return std::strtod(few.c_str(), nullptr) == value ? few : fmt::format("{:.17g}", value);
 }
 
 /// The elements as words; empty where there are none that can be written.
@@ -143,16 +132,16 @@ class LiteralWords {
       return map(halves(literal_.s16s()),
                  [](std::uint16_t h) { return std::to_string(static_cast<std::int16_t>(h)); });
     if (is_type(shape_, kU16)) return map(halves(literal_.u16s()), as_integer<std::uint16_t>);
-    if (is_type(shape_, kF32))
-      return map(literal_.f32s(), [](float f) { return fmt::format("{}", f); });
-    if (is_type(shape_, kF64))
-      return map(literal_.f64s(), [](double d) { return fmt::format("{}", d); });
+    if (is_type(shape_, kF32)) return map(literal_.f32s(), [](float f) { return to_word(f); });
+    if (is_type(shape_, kF64)) return map(literal_.f64s(), [](double d) { return to_word(d); });
     if (is_type(shape_, kBF16))
       return map(halves(literal_.bf16s()),
-                 [](std::uint16_t h) { return shortest(from_bf16(h), 4, same_bf16); });
+                 [](std::uint16_t h) { return fmt::format("{:.4g}", from_bf16(h)); });
     if (is_type(shape_, kF16))
       return map(halves(literal_.f16s()),
-                 [](std::uint16_t h) { return shortest(from_f16(h), 5, same_f16); });
+                 [](std::uint16_t h) { return fmt::format("{:.5g}", from_f16(h)); });
+    if (is_type(shape_, kC64)) return pairs(literal_.c64s());
+    if (is_type(shape_, kC128)) return pairs(literal_.c128s());
     return {};
   }
 
@@ -165,14 +154,25 @@ class LiteralWords {
   static std::vector<std::string> map(const Range& values, Write write) {
     std::vector<std::string> words;
     for (const auto value : values) {
-      if (words.size() > kMostElements) return {};
+      if (words.size() == kMostElements) return {};
       words.emplace_back(write(value));
+    }
+    return words;
+  }
+  /// (real, imaginary)
+  template <typename Numbers>
+  static std::vector<std::string> pairs(const Numbers& numbers) {
+    std::vector<std::string> words;
+    for (int i = 0; i + 1 < numbers.size(); i += 2) {
+      if (words.size() == kMostElements) return {};
+      words.push_back("(" + to_word(numbers[i]) + ", " + to_word(numbers[i + 1]) + ")");
     }
     return words;
   }
   static std::vector<std::uint16_t> halves(const std::string& bytes) {
     std::vector<std::uint16_t> values(std::min(bytes.size() / 2, kMostElements + 1));
-    std::memcpy(values.data(), bytes.data(), values.size() * 2);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      std::memcpy(&values[i], bytes.data() + 2 * i, sizeof values[i]);
     return values;
   }
 
@@ -181,6 +181,24 @@ class LiteralWords {
   const pb::Literal& literal_;
   const pb::Shape& shape_;
 };
+
+constexpr int kMostLiteralDimensions = 8;
+
+/// 1, {1, 2}, { {1, 2}, {3, 4} }
+void append_nested(std::string& text, const pb::Shape& shape, int dimension,
+                   std::vector<std::string>::const_iterator& next) {
+  if (dimension == shape.dimensions_size()) {
+    text += *next++;
+    return;
+  }
+  const bool innermost = dimension + 1 == shape.dimensions_size();
+  text += innermost ? "{" : "{ ";
+  for (std::int64_t i = 0; i < shape.dimensions(dimension); ++i) {
+    if (i > 0) text += ", ";
+    append_nested(text, shape, dimension + 1, next);
+  }
+  text += innermost ? "}" : " }";
+}
 
 /// Whether the reader of text takes `content` as one group of JSON.
 bool is_json(std::string_view content) {
@@ -214,18 +232,17 @@ void append_shape(std::string& text, const pb::Shape& shape) {
 }
 
 void append_literal(std::string& text, const pb::Literal& literal, const pb::Shape& shape) {
-  const std::vector<std::string> words = shape.dimensions_size() > 1
-                                             ? std::vector<std::string>()
-                                             : LiteralWords(literal, shape).words();
-  if (words.empty() || (shape.dimensions().empty() && words.size() != 1)) {
+  const std::vector<std::string> words = LiteralWords(literal, shape).words();
+  std::int64_t elements = shape.dimensions_size() <= kMostLiteralDimensions ? 1 : 0;
+  for (int d = 0; d < shape.dimensions_size() && elements > 0; ++d)
+    if (shape.dimensions(d) < 0 || __builtin_mul_overflow(elements, shape.dimensions(d), &elements))
+      elements = 0;
+  if (words.empty() || elements != static_cast<std::int64_t>(words.size())) {
     text += "{...}";
     return;
   }
-  if (shape.dimensions().empty()) {
-    text += words[0];
-    return;
-  }
-  text += fmt::format("{{{}}}", fmt::join(words, ", "));
+  auto next = words.begin();
+  append_nested(text, shape, 0, next);
 }
 
 void append_quoted(std::string& text, std::string_view content) {

@@ -15,7 +15,7 @@ namespace spillway::hlo {
 void append_shape(std::string& text, const pb::Shape& shape);
 
 /// What stands between the parentheses of a constant: 1, {1, 2}, or {...} as XLA writes what is
-/// long; also for arrays of arrays and for types whose values nothing here reads.
+/// long; also for types narrower than a byte, and floats as narrow.
 void append_literal(std::string& text, const pb::Literal& literal, const pb::Shape& shape);
 
 /// In quotes, with everything escaped that XLA escapes.

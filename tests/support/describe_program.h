@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <string_view>
@@ -21,8 +23,14 @@ inline std::string full_shape(Shape shape) {
   return text;
 }
 
+/// XLA writes the keys of a backend config by name into its text, and as they come into its protos.
+inline std::string sorted_json(std::string_view value) {
+  const auto json = nlohmann::json::parse(value, nullptr, false);
+  return json.is_object() ? json.dump() : std::string(value);
+}
+
 /// Every instruction with its operands, calls, literal and attributes by name, those in `without`
-/// left out.
+/// left out. Computations by name: XLA's text and protos do not have them in one order.
 inline std::string describe(const Program& program,
                             const std::set<std::string_view>& without = {}) {
   std::string text = program.name + (program.is_scheduled ? " scheduled" : "") + " of " +
@@ -31,7 +39,9 @@ inline std::string describe(const Program& program,
   for (const InputOutputAlias& alias : program.aliases)
     text += "alias " + std::to_string(alias.output) + " " + std::to_string(alias.parameter) + " " +
             std::to_string(alias.parameter_node) + (alias.must ? " must\n" : " may\n");
-  for (const ComputationId id : ids(program.computations)) {
+  std::map<std::string_view, ComputationId> by_name;
+  for (const ComputationId id : ids(program.computations)) by_name[program[id].name()] = id;
+  for (const auto& [name, id] : by_name) {
     const Computation& computation = program[id];
     text += (id == program.entry ? "ENTRY " : "") + std::string(computation.name()) + " -> " +
             std::to_string(computation.root().instruction.index) + "#" +
@@ -49,7 +59,7 @@ inline std::string describe(const Program& program,
       std::set<std::string> attributes;
       for (const Attribute& attribute : computation.attributes(i))
         if (!without.contains(attribute.name))
-          attributes.insert(std::string(attribute.name) + "=" + std::string(attribute.value));
+          attributes.insert(std::string(attribute.name) + "=" + sorted_json(attribute.value));
       for (const std::string& attribute : attributes) text += ", " + attribute;
       text += " " + source_line(program, {id, i}) + "\n";
     }

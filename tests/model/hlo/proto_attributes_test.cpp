@@ -307,6 +307,7 @@ TEST_CASE("literals") {
   literal.set_u8s("\xff");
   literal.set_s16s("\xfe\xff");
   for (const int number : {-1, 1}) literal.add_s32s(number);
+  for (const float part : {0.0f, 1.0f}) literal.add_c64s(part);
   CHECK(text_of(literal, array(testing::kF32, {})) == "1e-05");
   CHECK(text_of(literal, array(testing::kPred, {})) == "true");
   CHECK(text_of(literal, array(16, {})) == "0.1001");
@@ -315,7 +316,10 @@ TEST_CASE("literals") {
   CHECK(text_of(literal, array(6, {})) == "255");
   CHECK(text_of(literal, array(3, {})) == "-2");
   CHECK(text_of(literal, array(testing::kS32, {2})) == "{-1, 1}");
-  CHECK(text_of(literal, array(testing::kS32, {2, 1})) == "{...}");
+  CHECK(text_of(literal, array(testing::kS32, {2, 1})) == "{ {-1}, {1} }");
+  CHECK(text_of(literal, array(testing::kS32, {0, 2})) == "{...}");
+  CHECK(text_of(literal, array(testing::kS32, {-1, -2})) == "{...}");
+  CHECK(text_of(literal, array(15, {})) == "(0, 1)");
   CHECK(text_of(literal, array(testing::kS32, {})) == "{...}");  // two values for one
   CHECK(text_of(literal, array(20, {})) == "{...}");
   for (int i = 0; i < 9; ++i) literal.add_s32s(i);

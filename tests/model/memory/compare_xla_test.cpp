@@ -34,7 +34,7 @@ pb::HloFile assigned_toy(std::int64_t temp_bytes) {
   x.set_is_parameter(true);
   x.set_maybe_live_out(true);
   add_buffer(file, x, 11, 128);
-  for (int constant = 0; constant < 0; ++constant) add_allocation(file, 4).set_is_constant(true);
+  for (int constant = 0; constant < 3; ++constant) add_allocation(file, 4).set_is_constant(true);
   pb::BufferAllocation& temp = add_allocation(file, temp_bytes);
   add_buffer(file, temp, 12, 16);
   add_buffer(file, temp, 13, 4, {0});
@@ -52,7 +52,21 @@ std::string difference_of(const pb::HloFile& file) {
 
 TEST_CASE("inspect compares with the assignment of the file") {
   CHECK(difference_of(testing::toy_proto()) == "");  // there is none
-  MESSAGE(difference_of(assigned_toy(1)));
+  CHECK(difference_of(assigned_toy(257)) == "");
+  CHECK(
+      difference_of(assigned_toy(64)) ==
+      "the file's own buffer assignment differs: XLA allocates 204 B on the device and 0 B on the "
+      "host, where this report has 397 B and 0 B. First difference: XLA's allocation 4, a "
+      "temporary block of 64 bytes for start, where ours is temporary block of 257 bytes. Trust "
+      "XLA's figures for this program, and please report it.");
+  pb::HloFile longer = assigned_toy(257);
+  add_allocation(longer, 8).set_is_thread_local(true);
+  CHECK(difference_of(longer).find("First difference: XLA's allocation 5, a thread-local scalar of "
+                                   "8 bytes, where ours is none.") != std::string::npos);
+  pb::HloFile shorter = assigned_toy(257);
+  shorter.mutable_buffer_assignment()->mutable_allocations()->RemoveLast();
+  CHECK(difference_of(shorter).find("First difference: a temporary block of 257 bytes that XLA "
+                                    "does not have.") != std::string::npos);
 }
 
 TEST_CASE("assignments that cannot be") {
@@ -65,8 +79,8 @@ TEST_CASE("assignments that cannot be") {
   const std::string end = "\n  the file may be damaged";
   CHECK(with([](pb::BufferAssignment& b) { b.mutable_allocations(0)->set_size(-1); }) ==
         start + "allocation 0 has -1 bytes" + end);
-  CHECK(with([](pb::BufferAssignment& b) { b.mutable_allocations(1)->set_color(256); }) ==
-        start + "allocation 1 is in memory space 256" + end);
+  CHECK(with([](pb::BufferAssignment& b) { b.mutable_allocations(4)->set_color(256); }) ==
+        start + "allocation 4 is in memory space 256" + end);
   CHECK(with([](pb::BufferAssignment& b) {
           b.mutable_allocations(0)->mutable_assigned(0)->set_buffer(9);
         }) == start + "allocation 0 holds buffer 9, which is not there" + end);

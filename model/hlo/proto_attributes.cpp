@@ -10,6 +10,7 @@
 
 #include "model/hlo/char_class.h"
 #include "model/hlo/proto/hlo.pb.h"
+#include "model/hlo/proto_groups.h"
 #include "model/hlo/proto_values.h"
 #include "model/program/opcode.h"
 
@@ -72,10 +73,6 @@ class AttributeWriter {
   void write_precision();
   void write_gather();
   void write_collective();
-  void write_groups();
-  void write_listed(const google::protobuf::RepeatedPtrField<pb::ReplicaGroup>& groups);
-  void write_iota(const pb::IotaGroups& groups);
-  void write_mesh(const pb::MeshGroups& groups);
   void write_custom_call();
   void write_numbers();
   void write_frontend();
@@ -265,7 +262,7 @@ void AttributeWriter::write_gather() {
 
 void AttributeWriter::write_collective() {
   if (in_.channel_id() > 0) number("channel_id", in_.channel_id());
-  write_groups();
+  append_replica_groups(text_, in_);
   if (in_.source_target_pairs_size() > 0) {
     name("source_target_pairs");
     const char* before = "{";
@@ -277,71 +274,6 @@ void AttributeWriter::write_collective() {
   }
   flag("use_global_device_ids", in_.use_global_device_ids());
   flag("is_host_transfer", in_.is_host_transfer());
-}
-
-/// In whichever of XLA's forms the groups are; the oldest stays behind as a copy of the newer ones.
-void AttributeWriter::write_groups() {
-  if (in_.has_mesh_groups()) return write_mesh(in_.mesh_groups());
-  if (in_.has_iota_groups()) return write_iota(in_.iota_groups());
-  if (in_.device_list().has_iota()) return write_iota(in_.device_list().iota());
-  if (in_.device_list().groups_size() > 0) return write_listed(in_.device_list().groups());
-  if (in_.replica_groups_size() > 0) return write_listed(in_.replica_groups());
-  if (is_collective(opcode_) && opcode_ != Opcode::kCollectivePermute) word("replica_groups", "{}");
-}
-
-void AttributeWriter::write_listed(
-    const google::protobuf::RepeatedPtrField<pb::ReplicaGroup>& groups) {
-  name("replica_groups");
-  const char* before = "{";
-  for (const pb::ReplicaGroup& group : groups) {
-    text_ += before;
-    braced(group.ids());
-    before = ",";
-  }
-  text_ += '}';
-}
-
-/// [2,4]<=[4,2]T(1,0)
-void AttributeWriter::write_iota(const pb::IotaGroups& groups) {
-  name("replica_groups");
-  text_ += fmt::format("[{},{}]<=[", groups.groups(), groups.devices_per_group());
-  append_numbers(text_, groups.reshape());
-  text_ += ']';
-  if (std::ranges::is_sorted(groups.permutation())) return;
-  text_ += "T(";
-  append_numbers(text_, groups.permutation());
-  text_ += ')';
-}
-
-/// mesh['x'=2,'y'=4], device_ids=(…) {'x','y':(2)2}
-void AttributeWriter::write_mesh(const pb::MeshGroups& groups) {
-  const pb::Mesh& mesh = groups.mesh();
-  const auto axis_name = [&](std::int64_t axis) {
-    std::string quoted = "'";
-    if (axis >= 0 && axis < mesh.axes_size())
-      for (const char c : mesh.axes(static_cast<int>(axis)).name())
-        quoted += c >= 0x20 && c < 0x7f && c != '\'' && c != '"' ? c : '_';
-    return quoted + '\'';
-  };
-  name("replica_groups");
-  text_ += "mesh[";
-  for (int i = 0; i < mesh.axes_size(); ++i)
-    text_ += fmt::format("{}{}={}", i > 0 ? "," : "", axis_name(i), mesh.axes(i).size());
-  text_ += ']';
-  if (mesh.device_ids_size() > 0) {
-    text_ += ", device_ids=(";
-    append_numbers(text_, mesh.device_ids());
-    text_ += ')';
-  }
-  text_ += " {";
-  for (int i = 0; i < groups.axes_size(); ++i) {
-    const pb::AxisReference& axis = groups.axes(i);
-    if (i > 0) text_ += ',';
-    text_ += axis_name(axis.axis());
-    if (axis.has_part())
-      text_ += fmt::format(":({}){}", axis.part().pre_size(), axis.part().size());
-  }
-  text_ += '}';
 }
 
 void AttributeWriter::write_custom_call() {

@@ -2,8 +2,9 @@
 # then only do what has changed. CMake does the work; this file is only a way in.
 
 BUILD    := build/release
-PACKAGES := cmake ninja-build g++ libboost-graph-dev libcli11-dev libfmt-dev \
-            libyaml-cpp-dev nlohmann-json3-dev zlib1g-dev doctest-dev python3 python3-yaml
+PACKAGES := cmake ninja-build g++ libboost-graph-dev libcli11-dev libfmt-dev libprotobuf-dev \
+            protobuf-compiler libyaml-cpp-dev nlohmann-json3-dev zlib1g-dev doctest-dev python3 \
+            python3-yaml
 SPILLWAY := $(BUILD)/cli/spillway
 DUMPS    := examples/jax/dumps
 SUDO     := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)

@@ -31,7 +31,7 @@ Runner add_inspect(CLI::App& subcommand, const Surroundings&) {
   auto options = std::make_shared<InspectOptions>();
   subcommand
       .add_option("PROGRAM", options->program,
-                  "XLA dump folder, or optimised HLO text (may be gzipped)")
+                  "XLA dump folder, or optimised HLO as text or proto (may be gzipped)")
       ->required();
   add_names_option(subcommand, options->names);
   subcommand.add_flag("--json", options->json, "for scripts: schema spillway.inspect/1");

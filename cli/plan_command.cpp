@@ -85,7 +85,7 @@ Runner add_plan(CLI::App& subcommand, const Surroundings& surroundings) {
   auto options = std::make_shared<PlanCommandOptions>();
   subcommand
       .add_option("PROGRAM", options->program,
-                  "XLA dump folder, or optimised HLO text (may be gzipped)")
+                  "XLA dump folder, or optimised HLO as text or proto (may be gzipped)")
       ->required();
   add_machine_options(subcommand, options->machine);
   add_names_option(subcommand, options->names);

@@ -38,7 +38,7 @@ Runner add_simulate(CLI::App& subcommand, const Surroundings& surroundings) {
   auto options = std::make_shared<SimulateOptions>();
   subcommand
       .add_option("PROGRAM", options->program,
-                  "XLA dump folder, or optimised HLO text (may be gzipped)")
+                  "XLA dump folder, or optimised HLO as text or proto (may be gzipped)")
       ->required();
   add_machine_options(subcommand, options->machine);
   subcommand.add_flag("--json", options->json, "for scripts: schema spillway.simulate/1");

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "model/base/format.h"
+#include "model/memory/compare_xla.h"
 #include "model/plan/budget.h"
 #include "model/program/call_graph.h"
 #include "model/program/host_transfer.h"
@@ -38,6 +39,18 @@ std::string host_compute(const DiagnosisInput& input) {
       "guard with "
       "--xla_disable_automatic_host_compute_offload=true, which makes it an error.",
       count, first);
+}
+
+std::string memory_differs(const DiagnosisInput& input) {
+  if (input.program.xla_assignment == nullptr) return "";
+  const auto difference = compare_with_xla(input.assignment, *input.program.xla_assignment);
+  if (!difference) return "";
+  return fmt::format(
+      "the file's own buffer assignment differs: XLA allocates {} on the device and {} on the "
+      "host, where this report has {} and {}. First difference: {}. Trust XLA's figures for this "
+      "program, and please report it.",
+      format_bytes(difference->xla_device), format_bytes(difference->xla_host),
+      format_bytes(difference->our_device), format_bytes(difference->our_host), difference->first);
 }
 
 std::string remat_clones(const DiagnosisInput& input) {
@@ -128,6 +141,7 @@ struct Row {
 };
 
 constexpr Row kRules[] = {
+    {"memory-differs", Severity::kWarning, memory_differs},
     {"host-compute", Severity::kWarning, host_compute},
     {"xla-remat-clones", Severity::kWarning, remat_clones},
     {"unknown-trip-count", Severity::kWarning, unknown_trip_count},

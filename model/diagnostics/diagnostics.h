@@ -25,6 +25,7 @@ struct DiagnosisInput {
   const Program& program;
   const MemoryReport& memory;
   const ResidualTable& residuals;
+  const MemoryAssignment& assignment;
 };
 
 /// Applies every rule of the table in diagnostics.cpp, warnings first.

@@ -187,6 +187,7 @@ void ComputationReader::read_attributes(Instruction& instruction) {
     if (name.empty() || !cursor_.expect('=')) return cursor_.fail_here("expected name=value");
     const std::string_view value = cursor_.attribute_value(name == "backend_config");
     if (value.empty()) return cursor_.fail_here("expected a value");
+    if (name == "device_ids" && extend_mesh(instruction, value)) continue;
     parts_.attributes.push_back({name, value});
     calls_.note(name, value, parts_.called);
   }
@@ -204,6 +205,16 @@ void ComputationReader::read_attributes(Instruction& instruction) {
   if (needs_call(instruction.opcode) && instruction.called_count == 0)
     cursor_.fail_at(instruction.name,
                     std::string(instruction.opcode_text) + " names no computation");
+}
+
+/// replica_groups=mesh['x'=4], device_ids=(3,1,0,2) {'x'} is one attribute with a comma in it.
+bool ComputationReader::extend_mesh(const Instruction& instruction, std::string_view device_ids) {
+  if (parts_.attributes.size() == instruction.first_attribute) return false;
+  Attribute& last = parts_.attributes.back();
+  if (!last.value.starts_with("mesh[")) return false;
+  last.value = {last.value.data(), static_cast<std::size_t>(device_ids.data() + device_ids.size() -
+                                                            last.value.data())};
+  return true;
 }
 
 void ComputationReader::define(std::string_view name, Operand value) {

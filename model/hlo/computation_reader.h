@@ -41,6 +41,7 @@ class ComputationReader {
   void read_operand();
   std::string_view read_unusual_operand(char first);
   void read_attributes(Instruction& instruction);
+  bool extend_mesh(const Instruction& instruction, std::string_view device_ids);
   void define(std::string_view name, Operand value);
   void define_tuple_element(const Instruction& instruction);
   ShapeNodeIndex element(Operand of, std::int64_t index, std::string_view at);

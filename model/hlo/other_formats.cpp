@@ -35,11 +35,6 @@ bool is_control(char c) {
   return static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' && c != '\r' && c != '\f';
 }
 
-/// A proto of HLO starts with a length-delimited hlo_module (HloProto) or name (HloModuleProto).
-bool looks_like_proto(std::string_view start, const std::string& path) {
-  return start.starts_with('\n') || path.find(".pb") != std::string::npos;
-}
-
 bool looks_like_mlir(std::string_view start) {
   return start.find("module @") != std::string_view::npos ||
          start.find("stablehlo.") != std::string_view::npos ||
@@ -57,9 +52,7 @@ std::optional<Error> explain_other_format(std::string_view text, const std::stri
     return is("holds nothing but blanks", kGiveText);
   for (const Beginning& beginning : kBeginnings)
     if (start.starts_with(beginning.text)) return is(beginning.what, beginning.advice);
-  if (std::ranges::any_of(start, is_control))
-    return looks_like_proto(start, path) ? is("is a binary HloProto; HLO text is read", kGiveText)
-                                         : is("is binary, not HLO text", kGiveText);
+  if (std::ranges::any_of(start, is_control)) return is("is binary, not HLO text", kGiveText);
   if (looks_like_mlir(start) && text.find("HloModule") == std::string_view::npos)
     return is("is StableHLO, which XLA has not compiled yet", kCompile);
   return std::nullopt;

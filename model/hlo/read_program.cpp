@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/base/read_file.h"
+#include "model/hlo/proto_reader.h"
 #include "model/hlo/text_reader.h"
 #include "model/program/validate.h"
 
@@ -13,16 +14,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
+enum class DumpForm { kNone, kProto, kText };
+
 struct Candidate {
   std::string path;
+  DumpForm form = DumpForm::kNone;
   int likely = 0;  ///< how much the name says that it is the training step
   std::uintmax_t size = 0;
 };
 
-bool is_optimised_text(const std::string& name) {
-  for (const char* end : {"after_optimizations.txt", "after_optimizations.hlo.txt"})
-    if (name.ends_with(end) || name.ends_with(std::string(end) + ".gz")) return true;
-  return false;
+/// How a dump writes an optimised module, by its file's name.
+DumpForm form_of(std::string name) {
+  if (name.ends_with(".gz")) name.resize(name.size() - 3);
+  if (name.ends_with("after_optimizations.txt") || name.ends_with("after_optimizations.hlo.txt"))
+    return DumpForm::kText;
+  return name.ends_with("after_optimizations.hlo.pb") ? DumpForm::kProto : DumpForm::kNone;
 }
 
 /// jit_train_step, then jit_step, then the rest.
@@ -31,27 +37,25 @@ int likeliness(const std::string& name) {
   return name.find("train") == std::string::npos ? 1 : 2;
 }
 
-/// The optimised module of a dump folder that is most likely the training step: by its name, and of
-/// equals the largest.
+/// The optimised module of a dump folder that is most likely the training step: text before proto,
+/// by its name, and of equals the largest.
 Result<std::string> pick_training_step(const std::string& folder) {
   std::vector<Candidate> candidates;
-  bool has_protos = false;
   std::error_code failed;
   for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
     const std::string name = at->path().filename().string();
-    has_protos |= name.find(".hlo.pb") != std::string::npos;
+    const DumpForm form = form_of(name);
     std::error_code unknown;
-    if (!is_optimised_text(name) || !at->is_regular_file(unknown)) continue;
+    if (form == DumpForm::kNone || !at->is_regular_file(unknown)) continue;
     const std::uintmax_t size = at->file_size(unknown);
-    candidates.push_back({at->path().string(), likeliness(name), unknown ? 0 : size});
+    candidates.push_back({at->path().string(), form, likeliness(name), unknown ? 0 : size});
   }
   if (failed) return error_in_file(folder, "cannot be listed: " + failed.message());
   if (candidates.empty())
-    return error_in_file(folder,
-                         has_protos ? "holds binary protos, but no *after_optimizations.txt"
-                                    : "holds no *after_optimizations.txt",
+    return error_in_file(folder, "holds no *after_optimizations.txt or .hlo.pb",
                          "dump with XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\"");
   const auto is_less = [](const Candidate& a, const Candidate& b) {
+    if (a.form != b.form) return a.form < b.form;
     if (a.likely != b.likely) return a.likely < b.likely;
     return a.size != b.size ? a.size < b.size : a.path > b.path;
   };
@@ -68,9 +72,11 @@ Result<Program> read_program(const std::string& path) {
     if (!picked.ok()) return picked.error();
     file = *picked;
   }
-  const auto text = read_file(file);
-  if (!text.ok()) return text.error();
-  Result<Program> program = hlo::read_hlo_text(*text, file);
+  const auto content = read_file(file);
+  if (!content.ok()) return content.error();
+  Result<Program> program = hlo::looks_like_proto(**content, file)
+                                ? hlo::read_hlo_proto(*content, file)
+                                : hlo::read_hlo_text(*content, file);
   if (program.ok())
     if (auto unsound = validate(*program)) return *std::move(unsound);
   return program;

@@ -1,4 +1,5 @@
-// From what a user types to a Program: a file of HLO text, packed or not, or a dump folder.
+// From what a user types to a Program: a file of HLO text or a HloProto, packed or not, or a dump
+// folder.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 #include "model/log/read_log.h"
 
-#include "model/hlo/read_file.h"
+#include "model/base/read_file.h"
 
 namespace spillway::log {
 

@@ -14,6 +14,7 @@
 #include "model/base/ids.h"
 #include "model/base/result.h"
 #include "model/program/computation.h"
+#include "model/program/xla_assignment.h"
 
 namespace spillway {
 
@@ -42,7 +43,7 @@ struct Program {
   std::string name;
   std::string path;  ///< the file it was read from, empty when made in memory
   /// The text it was read from, which names and attributes are views into; null when made in
-  /// memory.
+  /// memory or read from a proto.
   std::shared_ptr<const std::string> text;
   /// Whether text order is the order of execution.
   bool is_scheduled = false;
@@ -53,7 +54,10 @@ struct Program {
   std::vector<InputOutputAlias> aliases;
   std::shared_ptr<const StackFrames> stack_frames;
   /// The text has get-tuple-element instructions, as XLA wrote before it printed %x#1 (July 2026).
+  /// A proto always has them; there it says whether it is as old.
   bool has_explicit_elements = false;
+  /// XLA's own assignment of memory to the program as it was read; null where the file has none.
+  std::shared_ptr<const XlaBufferAssignment> xla_assignment;
 
   const Computation& operator[](ComputationId id) const { return *computations[id]; }
   const Instruction& operator[](InstructionId id) const {

@@ -179,7 +179,7 @@ InspectReport make_inspect_report(const Program& program, const NameList& names)
   const MemoryAssignment assignment = assign_memory(program, *schedule);
   report.memory = make_memory_report(program, assignment);
   report.residuals = find_residuals(program, assignment, names);
-  report.diagnostics = diagnose({program, *report.memory, report.residuals});
+  report.diagnostics = diagnose({program, *report.memory, report.residuals, assignment});
   return report;
 }
 

@@ -35,7 +35,7 @@ TEST_CASE("mistakes have one message and a code") {
        "README.md:1:1: error: expected 'HloModule'\n   1 | # Spillway\n     | ^ this does not look "
        "like HLO text\n"},
       {"inspect docs", 3,
-       "docs: error: holds no *after_optimizations.txt\n  dump with XLA_FLAGS=\"--xla_dump_to=DIR "
+       "docs: error: holds no *after_optimizations.txt or .hlo.pb\n  dump with XLA_FLAGS=\"--xla_dump_to=DIR "
        "--xla_dump_hlo_as_text\"\n"},
       {"inspect examples/jax/dumps/keep --names README.md", 3,
        "README.md:1: error: is not JSON\n  the names sidecar is written by python/spillway_jax\n"},

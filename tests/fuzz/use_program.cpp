@@ -1,6 +1,7 @@
 #include "tests/fuzz/use_program.h"
 
 #include "model/cost/cost_table.h"
+#include "model/hlo/proto_reader.h"
 #include "model/hlo/text_reader.h"
 #include "model/program/validate.h"
 #include "sim/report/inspect_report.h"
@@ -8,8 +9,10 @@
 
 namespace spillway::testing {
 
-bool use_program(std::shared_ptr<const std::string> text) {
-  Result<Program> program = hlo::read_hlo_text(std::move(text), "damaged.txt");
+bool use_program(std::shared_ptr<const std::string> content) {
+  Result<Program> program = hlo::looks_like_proto(*content, "damaged")
+                                ? hlo::read_hlo_proto(std::move(content), "damaged")
+                                : hlo::read_hlo_text(std::move(content), "damaged");
   if (!program.ok()) {
     to_text(program.error());
     return false;

@@ -35,8 +35,8 @@ TEST_CASE("other formats are recognised") {
        std::string("x.hlo: error: is StableHLO, which XLA has not compiled yet") + kCompile},
       {"MLIR bytecode", "ML\xefR\x03 producer",
        std::string("x.hlo: error: is MLIR bytecode, which XLA has not compiled yet") + kCompile},
-      {"HloProto", std::string("\n\x96\x10\n\x08jit_step\x12\x04main", 20),
-       std::string("x.hlo: error: is a binary HloProto; HLO text is read") + kGiveText},
+      {"HloProto, taken for text", std::string("\n\x96\x10\n\x08jit_step\x12\x04main", 20),
+       std::string("x.hlo: error: is binary, not HLO text") + kGiveText},
       {"binary",
        std::string("\x7f"
                    "ELF\x02\x01\x00\x00",
@@ -79,7 +79,8 @@ TEST_CASE("headers and computations") {
   const Row rows[] = {
       {"no name", "HloModule\n",
        "x.hlo:2:1: error: expected the name of the module\n  the file may be cut"},
-      {"no value", "HloModule toy, is_scheduled\n", "x.hlo:2:1: error: expected '='\n  the file may be cut"},
+      {"no value", "HloModule toy, is_scheduled\n",
+       "x.hlo:2:1: error: expected '='\n  the file may be cut"},
       {"no entry", "HloModule toy\n%a {\n  %p = f32[] parameter(0)\n}\n",
        "x.hlo:5:1: error: the module has no ENTRY computation\n  the file may be cut"},
       {"only a header", "HloModule toy, is_scheduled=true\n",

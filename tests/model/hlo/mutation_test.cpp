@@ -15,9 +15,11 @@
 #include "model/base/read_file.h"
 #include "model/program/opcode.h"
 #include "tests/fuzz/mutate.h"
+#include "tests/fuzz/mutate_proto.h"
 #include "tests/fuzz/odd_program.h"
 #include "tests/fuzz/use_program.h"
 #include "tests/golden.h"
+#include "tests/support/toy_proto.h"
 
 namespace spillway {
 namespace {
@@ -70,8 +72,11 @@ std::uint32_t use_texts(const Maker& make, std::uint32_t count) {
   return accepted;
 }
 
-std::uint32_t use_mutants(const std::string& text, std::uint32_t count) {
-  return use_texts([&text](std::uint32_t seed) { return testing::mutate(text, seed); }, count);
+using Mutate = std::string (*)(const std::string&, std::uint32_t);
+
+std::uint32_t use_mutants(const std::string& content, std::uint32_t count,
+                          Mutate mutate = testing::mutate) {
+  return use_texts([&](std::uint32_t seed) { return mutate(content, seed); }, count);
 }
 
 TEST_CASE("damaged small programs do no harm") {
@@ -110,6 +115,24 @@ TEST_CASE("any opcode with any shape, operands and attributes does no harm") {
     opcodes_accepted += accepted > 0 ? 1 : 0;
   }
   CHECK(opcodes_accepted > 50);  // else little behind the readers is tried
+}
+
+TEST_CASE("damaged protos do no harm") {
+  const std::string toy = *testing::bytes_of(testing::toy_proto());
+  CHECK(testing::use_program(std::make_shared<const std::string>(toy)));
+  const std::uint32_t mutants = 2000 * effort();
+  const std::uint32_t accepted = use_mutants(toy, mutants, testing::mutate_proto);
+  CHECK(accepted > mutants / 50);
+  CHECK(accepted < mutants);
+  for (std::size_t size = 0; size < toy.size(); ++size)
+    testing::use_program(std::make_shared<const std::string>(toy.substr(0, size)));
+
+  const auto dump =
+      read_file(testing::source_path("examples/jax/dumps/offload_qkv/"
+                                     "jit_train_step.sm_10.0a_gpu_after_optimizations.hlo.pb.gz"));
+  REQUIRE(dump.ok());
+  CHECK(testing::use_program(*dump));
+  use_mutants(**dump, 100 * effort(), testing::mutate_proto);
 }
 
 }  // namespace

@@ -57,10 +57,10 @@ TEST_CASE("folders without a program") {
   const TemporaryFolder folder;
   const std::string advice = "\n  dump with XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\"";
   CHECK(name_of(folder.path("")) ==
-        folder.path("") + ": error: holds no *after_optimizations.txt" + advice);
-  folder.write("jit_train_step.after_optimizations.hlo.pb", "x");
+        folder.path("") + ": error: holds no *after_optimizations.txt or .hlo.pb" + advice);
+  folder.write("jit_train_step.before_optimizations.hlo.pb", "x");
   CHECK(name_of(folder.path("")) ==
-        folder.path("") + ": error: holds binary protos, but no *after_optimizations.txt" + advice);
+        folder.path("") + ": error: holds no *after_optimizations.txt or .hlo.pb" + advice);
 }
 
 TEST_CASE("an error names the file that was picked") {

@@ -273,7 +273,8 @@ Result<PlanReport> make_plan_report(const Program& program, const Schedule& sche
   report.planned = evaluator.rewrite(report.plan.best.policy);
   if (report.has_names) report.unnamed = unnamed_residuals(evaluator);
   const MemoryReport compiled_memory = make_memory_report(program, evaluator.memory());
-  for (Diagnostic& diagnostic : diagnose({program, compiled_memory, evaluator.residuals()}))
+  for (Diagnostic& diagnostic :
+       diagnose({program, compiled_memory, evaluator.residuals(), evaluator.memory()}))
     if (diagnostic.severity == Severity::kWarning || diagnostic.code == "guessed-names")
       report.diagnostics.push_back(std::move(diagnostic));
   if (report.plan.fits) report.objections = check_plan(report.planned, report.budget);

@@ -38,7 +38,7 @@ inline std::string describe(const Program& program,
                      std::to_string(program.replica_count) + "\n";
   for (const InputOutputAlias& alias : program.aliases)
     text += "alias " + std::to_string(alias.output) + " " + std::to_string(alias.parameter) + " " +
-            std::to_string(alias.parameter_node) + (alias.must ? " must\n" : " may\n");
+            std::to_string(alias.parameter_node) + "\n";
   std::map<std::string_view, ComputationId> by_name;
   for (const ComputationId id : ids(program.computations)) by_name[program[id].name()] = id;
   for (const auto& [name, id] : by_name) {

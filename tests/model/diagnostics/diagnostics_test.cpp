@@ -34,16 +34,16 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
 /// Everything the rules look at; a test changes what it is about.
 struct Inspected {
   Program program;
+  MemoryAssignment assignment;
   MemoryReport memory;
   ResidualTable residuals;
 };
 
 Inspected inspect(const std::string& text) {
-  Inspected found{toy_program(text), {}, {}};
-  const MemoryAssignment memory =
-      assign_memory(found.program, testing::toy_schedule(found.program));
-  found.memory = make_memory_report(found.program, memory);
-  found.residuals = find_residuals(found.program, memory, {});
+  Inspected found{toy_program(text), {}, {}, {}};
+  found.assignment = assign_memory(found.program, testing::toy_schedule(found.program));
+  found.memory = make_memory_report(found.program, found.assignment);
+  found.residuals = find_residuals(found.program, found.assignment, {});
   REQUIRE(found.residuals.residuals.size() == 2);
   return found;
 }
@@ -51,7 +51,8 @@ Inspected inspect(const std::string& text) {
 /// "code severity: message", a line each.
 std::vector<std::string> said_about(const Inspected& inspected) {
   std::vector<std::string> lines;
-  for (const Diagnostic& d : diagnose({inspected.program, inspected.memory, inspected.residuals}))
+  for (const Diagnostic& d :
+       diagnose({inspected.program, inspected.memory, inspected.residuals, inspected.assignment}))
     lines.push_back(d.code + " " + std::string(name_of(d.severity)) + ": " + d.message);
   return lines;
 }
@@ -193,7 +194,8 @@ TEST_CASE("warnings stand first") {
   inspected.memory.totals.host_temp = Bytes(80 * kGibibyte);
   inspected.residuals.residuals[ResidualId(0)].copied_between_loops = true;
   std::vector<Severity> severities;
-  for (const Diagnostic& d : diagnose({inspected.program, inspected.memory, inspected.residuals}))
+  for (const Diagnostic& d :
+       diagnose({inspected.program, inspected.memory, inspected.residuals, inspected.assignment}))
     severities.push_back(d.severity);
   CHECK(severities.size() == 4);
   CHECK(std::ranges::is_sorted(severities, std::ranges::greater()));

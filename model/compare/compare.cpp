@@ -72,7 +72,8 @@ bool is_named(const ResidualTable& table) {
 Excess find_excess(std::vector<Item> first, std::vector<Item> second) {
   const Key keys[] = {
       [](const Item& i) { return i.name + '\n' + i.shape + '\n' + i.origin; },
-      [](const Item& i) { return i.shape + '\n' + i.origin; },
+      // Where XLA tells no origin, all would be alike.
+      [](const Item& i) { return i.shape + '\n' + (i.origin.empty() ? i.name : i.origin); },
       [](const Item& i) { return i.shape + '\n' + stem(i.name); },
       [](const Item& i) { return i.shape; },
   };

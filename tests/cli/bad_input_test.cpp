@@ -104,7 +104,7 @@ TEST_CASE("places that hold no file") {
       folder.path("nowhere.txt") + ": error: cannot be opened: No such file or directory\n");
   check_refused("simulate --hw gb200 " + folder.path(""),
                 folder.path("") +
-                    ": error: holds no *after_optimizations.txt\n  dump with "
+                    ": error: holds no *after_optimizations.txt or .hlo.pb\n  dump with "
                     "XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\"\n");
   check_refused("inspect /dev/null",
                 "/dev/null: error: is a device, not a file\n  write it to a file first\n");

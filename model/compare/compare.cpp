@@ -53,10 +53,7 @@ std::vector<Item> gather(const std::vector<Item>& items) {
 }
 
 std::string label_of(const Residual& residual) {
-  if (residual.names.empty()) return to_string(residual.slice);
-  std::string label;
-  for (const std::string& name : residual.names) label += (label.empty() ? "" : "=") + name;
-  return label;
+  return residual.names.empty() ? to_string(residual.slice) : joined_names(residual);
 }
 
 ResidualChange change_of(const Residual& residual) {

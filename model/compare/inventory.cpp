@@ -19,12 +19,6 @@ Item item_of(const Program& program, InstructionId id, Bytes bytes, std::int64_t
           metadata_text(computation, id.instruction, "op_name"), bytes, count};
 }
 
-/// The name says so: XLA's rematerialisation gives clones a suffix of their own. Renamings cost
-/// nothing.
-bool is_clone(const Instruction& instruction) {
-  return !is_free(instruction) && instruction.name.find(".remat") != std::string_view::npos;
-}
-
 }  // namespace
 
 Inventory take_inventory(const Program& program, const MemoryAssignment& memory,
@@ -43,7 +37,7 @@ Inventory take_inventory(const Program& program, const MemoryAssignment& memory,
   for (const ComputationId id : ids(program.computations)) {
     if (times.runs[id] == 0) continue;
     for (const InstructionIndex i : program[id].instructions())
-      if (is_clone(program[id][i]))
+      if (is_remat_clone(program[id][i]) && !is_free(program[id][i]))
         inventory.clones.push_back(
             item_of(program, {id, i}, program[id][i].shape.bytes(), times.runs[id]));
   }

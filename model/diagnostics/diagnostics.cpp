@@ -57,7 +57,7 @@ std::string remat_clones(const DiagnosisInput& input) {
   std::size_t count = 0;
   for (const auto& computation : input.program.computations)
     for (const InstructionIndex i : computation->instructions())
-      if ((*computation)[i].name.find(".remat") != std::string_view::npos) ++count;
+      if (is_remat_clone((*computation)[i])) ++count;
   if (count == 0) return "";
   return fmt::format(
       "{} instruction(s) are clones made by XLA's own rematerialisation, which counts pinned host "

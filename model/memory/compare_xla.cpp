@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "model/base/format.h"
@@ -25,23 +26,18 @@ struct Row {
   }
 };
 
-Row to_row(const Allocation& a) {
-  Row row{.size = a.size, .host = is_host(a.space)};
-  row.kind = a.constant              ? Row::kConstant
-             : a.thread_local_scalar ? Row::kThreadLocal
-             : a.live_out            ? Row::kOutput
-                                     : Row::kTemp;
-  if (a.parameter) row.kind = Row::kParameter, row.parameter = *a.parameter;
-  return row;
-}
+bool is_thread_local(const Allocation& a) { return a.thread_local_scalar; }
+bool is_thread_local(const XlaAllocation& a) { return a.thread_local_memory; }
 
-Row to_row(const XlaAllocation& a) {
-  Row row{.size = a.size, .host = is_host(a.space), .xla = &a};
-  row.kind = a.constant              ? Row::kConstant
-             : a.thread_local_memory ? Row::kThreadLocal
-             : a.live_out            ? Row::kOutput
-                                     : Row::kTemp;
+template <typename A>
+Row to_row(const A& a) {
+  Row row{.size = a.size, .host = is_host(a.space)};
+  row.kind = a.constant           ? Row::kConstant
+             : is_thread_local(a) ? Row::kThreadLocal
+             : a.live_out         ? Row::kOutput
+                                  : Row::kTemp;
   if (a.parameter) row.kind = Row::kParameter, row.parameter = *a.parameter;
+  if constexpr (std::is_same_v<A, XlaAllocation>) row.xla = &a;
   return row;
 }
 

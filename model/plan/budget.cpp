@@ -13,16 +13,16 @@ Bytes pool_of(Bytes hbm, double fraction) {
   return Bytes(static_cast<std::int64_t>(static_cast<double>(hbm.value()) * fraction));
 }
 
-/// The smallest number of hundredths whose pool holds `need`: in floating point the next one up
-/// from the quotient may be one too many, or its pool a byte too small.
+}  // namespace
+
 double smallest_fraction(Bytes need, Bytes hbm) {
+  // In floating point the next hundredth up from the quotient may be one too many, or its pool a
+  // byte too small.
   const double up = std::ceil(ratio(need, hbm) * 100);
   for (const double hundredths : {up - 1, up})
     if (pool_of(hbm, hundredths / 100) >= need) return hundredths / 100;
   return (up + 1) / 100;
 }
-
-}  // namespace
 
 std::int64_t host_pool_gib(Bytes need) {
   constexpr std::int64_t kGibibyte = std::int64_t{1} << 30;

@@ -47,10 +47,14 @@ struct BudgetWishes {
 Result<Budget> make_budget(const HardwareProfile& profile, const Topology& topology,
                            const BudgetWishes& wishes);
 
+/// The smallest share of the HBM, in whole hundredths, whose pool holds `need`; above 1 when none
+/// does.
+double smallest_fraction(Bytes need, Bytes hbm);
+
 struct Fit {
   bool fits = false;
   Bytes over_hbm, over_host;     ///< by how much it misses; zero where it does not
-  double smallest_fraction = 1;  ///< of the HBM that would do, two decimals, rounded up
+  double smallest_fraction = 1;  ///< of the HBM that would do
   bool beside_reserve = true;    ///< whether that fraction leaves the reserve
 };
 Fit check_fit(const MemoryTotals& totals, const Budget& budget);

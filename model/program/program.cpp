@@ -59,6 +59,10 @@ std::string source_line(const Program& program, InstructionId id) {
   return std::string(tables.files[location.file - 1]) + ":" + std::to_string(location.line);
 }
 
+bool is_remat_clone(const Instruction& instruction) {
+  return instruction.name.find(".remat") != std::string_view::npos;
+}
+
 bool is_free(const Instruction& instruction) {
   switch (instruction.opcode) {
     case Opcode::kAddDependency:

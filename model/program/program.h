@@ -84,4 +84,8 @@ std::string source_line(const Program& program, InstructionId id);
 /// constant, after-all, … These run nothing on the device.
 bool is_free(const Instruction& instruction);
 
+/// Whether XLA's rematerialisation made an instruction: its clones have a suffix in their names,
+/// ".remat" or ".remat2".
+bool is_remat_clone(const Instruction& instruction);
+
 }  // namespace spillway

@@ -322,6 +322,12 @@ std::string_view name_of(NameEvidence evidence) {
   return "";
 }
 
+std::string joined_names(const Residual& residual) {
+  std::string joined;
+  for (const std::string& name : residual.names) joined += (joined.empty() ? "" : "=") + name;
+  return joined;
+}
+
 ResidualTable find_residuals(const Program& program, const MemoryAssignment& memory,
                              const NameList& names) {
   ResidualTable table = ResidualFinder(program, memory).run();

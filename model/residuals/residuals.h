@@ -67,6 +67,9 @@ struct Residual {
   std::vector<StackAccess> reads;  ///< in the backward loop, and in later ones if there are any
 };
 
+/// "query_proj", or "a=b" for two names on one value; empty without a name.
+std::string joined_names(const Residual& residual);
+
 struct ResidualTable {
   IdVector<ResidualId, Residual> residuals;
   std::vector<std::string> unmatched_names;  ///< names of the sidecar that no residual carries

@@ -139,6 +139,21 @@ Json place_json(const std::optional<Placement>& placement) {
   return placement ? Json(name_of(*placement)) : Json(nullptr);
 }
 
+/// One of the two programs.
+struct Side {
+  InspectReport report;
+  Inventory inventory;
+};
+
+Result<Side> look_at(const Program& program, const NameList& names) {
+  const Result<Schedule> schedule = text_schedule(program);
+  if (!schedule.ok()) return schedule.error();
+  const MemoryAssignment assignment = assign_memory(program, *schedule);
+  Side side{make_inspect_report(program, names, assignment), {}};
+  side.inventory = take_inventory(program, assignment, *side.report.memory);
+  return side;
+}
+
 }  // namespace
 
 double CompareReport::growth() const {
@@ -150,18 +165,14 @@ double CompareReport::growth() const {
 
 Result<CompareReport> make_compare_report(const Program& first, const NameList& first_names,
                                           const Program& second, const NameList& second_names) {
-  const Result<Schedule> first_order = text_schedule(first);
-  if (!first_order.ok()) return first_order.error();
-  const Result<Schedule> second_order = text_schedule(second);
-  if (!second_order.ok()) return second_order.error();
+  Result<Side> a = look_at(first, first_names);
+  if (!a.ok()) return a.error();
+  Result<Side> b = look_at(second, second_names);
+  if (!b.ok()) return b.error();
   CompareReport report;
-  report.first = make_inspect_report(first, first_names);
-  report.second = make_inspect_report(second, second_names);
-  report.difference =
-      compare(take_inventory(first, assign_memory(first, *first_order), *report.first.memory),
-              report.first.residuals,
-              take_inventory(second, assign_memory(second, *second_order), *report.second.memory),
-              report.second.residuals);
+  report.difference = compare(a->inventory, a->report.residuals, b->inventory, b->report.residuals);
+  report.first = std::move(a).value().report;
+  report.second = std::move(b).value().report;
   return report;
 }
 

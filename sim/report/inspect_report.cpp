@@ -53,7 +53,7 @@ const Residual* find_residual(const ResidualTable& table, BufferId buffer) {
 
 /// "mlpwi_0", or "r0" without a name.
 std::string label_of(const Residual& residual) {
-  return residual.names.empty() ? residual.id : join(residual.names, "=");
+  return residual.names.empty() ? residual.id : joined_names(residual);
 }
 
 /// The first letters; none is cut in two.
@@ -86,8 +86,7 @@ std::string residual_text(const ResidualTable& table) {
                   ">first bwd", ">last use", "producer"});
   for (const Residual& r : table.residuals) {
     const std::string name =
-        r.names.empty() ? "-"
-                        : join(r.names, "=") + (r.evidence == NameEvidence::kGuess ? " ?" : "");
+        r.names.empty() ? "-" : joined_names(r) + (r.evidence == NameEvidence::kGuess ? " ?" : "");
     rows.add({r.id, name, std::to_string(r.layers), format_bytes(r.bytes_per_layer),
               format_bytes(r.total_bytes), std::string(name_of(r.placement)),
               std::to_string(r.defined_at.value()), std::to_string(r.last_forward_use.value()),
@@ -159,9 +158,8 @@ Json live_json(const LiveBuffer& b, const ResidualTable& residuals) {
   return row;
 }
 
-}  // namespace
-
-InspectReport make_inspect_report(const Program& program, const NameList& names) {
+/// What a program says without an order of execution.
+InspectReport without_memory(const Program& program) {
   InspectReport report;
   report.program_name = program.name;
   report.path = program.path;
@@ -170,13 +168,23 @@ InspectReport make_inspect_report(const Program& program, const NameList& names)
   report.devices = program.device_count();
   report.scheduled = program.is_scheduled;
   report.flops = count_flops(program);
+  return report;
+}
+
+}  // namespace
+
+InspectReport make_inspect_report(const Program& program, const NameList& names) {
   const Result<Schedule> schedule = text_schedule(program);
-  if (!schedule.ok()) {
-    report.diagnostics.push_back({"not-scheduled", Severity::kWarning,
-                                  schedule.error().text + ": " + schedule.error().advice + "."});
-    return report;
-  }
-  const MemoryAssignment assignment = assign_memory(program, *schedule);
+  if (schedule.ok()) return make_inspect_report(program, names, assign_memory(program, *schedule));
+  InspectReport report = without_memory(program);
+  report.diagnostics.push_back({"not-scheduled", Severity::kWarning,
+                                schedule.error().text + ": " + schedule.error().advice + "."});
+  return report;
+}
+
+InspectReport make_inspect_report(const Program& program, const NameList& names,
+                                  const MemoryAssignment& assignment) {
+  InspectReport report = without_memory(program);
   report.memory = make_memory_report(program, assignment);
   report.residuals = find_residuals(program, assignment, names);
   report.diagnostics = diagnose({program, *report.memory, report.residuals, assignment});

@@ -26,6 +26,9 @@ struct InspectReport {
 
 /// Reads what a program holds, and refers to it. `names` may be empty.
 InspectReport make_inspect_report(const Program& program, const NameList& names);
+/// The same of a scheduled program whose memory is assigned already.
+InspectReport make_inspect_report(const Program& program, const NameList& names,
+                                  const MemoryAssignment& assignment);
 
 /// For a person at a terminal.
 std::string render_text(const InspectReport& report);

@@ -22,14 +22,6 @@ constexpr log_rules::Rule kRules[] = {
     log_rules::remarks,
 };
 
-double smallest_fraction(Bytes need, Bytes card) {
-  MemoryTotals totals;
-  totals.total_device = need;
-  Budget budget;
-  budget.hbm = card;
-  return check_fit(totals, budget).smallest_fraction;
-}
-
 /// What the pool must hold: at the failure all that was in use and the request, else the program.
 std::optional<LogFraction> find_smallest_fraction(const LogEvidence& evidence) {
   if (!evidence.card) return std::nullopt;

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "model/plan/budget.h"
 #include "sim/report/log_rules.h"
 
 namespace spillway::log_rules {
@@ -10,10 +11,6 @@ using log::LoggedBytes;
 
 /// A program below this finds room in any pool that is not full of other things.
 constexpr Bytes kSmallProgram{std::int64_t{1} << 30};
-/// Of the pool of pinned host memory, unless the environment says otherwise.
-constexpr Bytes kDefaultHostLimit{std::int64_t{64} << 30};
-
-std::int64_t gib_up(Bytes bytes) { return (bytes.value() + (std::int64_t{1} << 30) - 1) >> 30; }
 
 /// What the request was for, when the statistics tell: ", all temporaries in one piece".
 std::string purpose(const Case& c) {
@@ -204,7 +201,7 @@ void host_pool(const Case& c, std::vector<LogFinding>& out) {
   // Whatever the need is known to be, the limit there was did not do.
   const std::int64_t above =
       stated ? static_cast<std::int64_t>(std::clamp(setting->value, 0.0, 1e6)) + 1
-             : gib_up(kDefaultHostLimit) + 1;
+             : host_pool_gib(kDefaultHostPool) + 1;
   out.push_back(
       {"host-limit", true, lines_of({c.evidence.host_request->line, state}),
        fmt::format(
@@ -216,7 +213,8 @@ void host_pool(const Case& c, std::vector<LogFinding>& out) {
            text(request),
            stated ? fmt::format("the stated limit of {:g} GiB", setting->value)
                   : "a limit of 64 GiB by default (16 GiB when it preallocates)",
-           held, std::max(gib_up(need), above), text(request), text(pinned_region(request)))});
+           held, std::max(host_pool_gib(need), above), text(request),
+           text(pinned_region(request)))});
 }
 
 void refused_by_driver(const Case& c, std::vector<LogFinding>& out) {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "model/base/format.h"
@@ -23,11 +22,11 @@ std::string hbm_text(Bytes need, const HardwareProfile& profile) {
   const std::string of = "of " + format_bytes(hbm);
   if (need + reserve > hbm)
     return of + ": DOES NOT FIT beside the " + format_bytes(reserve) + " that others need";
-  const double pool = static_cast<double>(need.value()) / static_cast<double>(hbm.value());
+  const double pool = smallest_fraction(need, hbm);
   return of + (pool <= kDefaultMemoryFraction
                    ? fmt::format(": fits JAX's default pool of {:.2f}", kDefaultMemoryFraction)
-                   : fmt::format(": fits a pool of {:.2f} only, JAX's default is {:.2f}",
-                                 std::ceil(pool * 100) / 100, kDefaultMemoryFraction));
+                   : fmt::format(": fits a pool of {:.2f} only, JAX's default is {:.2f}", pool,
+                                 kDefaultMemoryFraction));
 }
 
 }  // namespace

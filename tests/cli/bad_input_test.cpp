@@ -18,11 +18,7 @@ using testing::TemporaryFolder;
 constexpr const char* kKeep = "examples/jax/dumps/keep";
 
 void check_refused(const std::string& arguments, const std::string& message) {
-  CAPTURE(arguments);
-  const Run run = run_spillway(arguments);
-  CHECK(run.exit_code == 3);
-  CHECK(run.out == "");
-  CHECK(run.err == message);
+  testing::check_refused(arguments, 3, message);
 }
 
 std::string entry(const std::string& line) {

@@ -12,6 +12,7 @@
 namespace spillway {
 namespace {
 
+using testing::check_refused;
 using testing::Run;
 using testing::run_spillway;
 
@@ -35,7 +36,8 @@ TEST_CASE("mistakes have one message and a code") {
        "README.md:1:1: error: expected 'HloModule'\n   1 | # Spillway\n     | ^ this does not look "
        "like HLO text\n"},
       {"inspect docs", 3,
-       "docs: error: holds no *after_optimizations.txt or .hlo.pb\n  dump with XLA_FLAGS=\"--xla_dump_to=DIR "
+       "docs: error: holds no *after_optimizations.txt or .hlo.pb\n  dump with "
+       "XLA_FLAGS=\"--xla_dump_to=DIR "
        "--xla_dump_hlo_as_text\"\n"},
       {"inspect examples/jax/dumps/keep --names README.md", 3,
        "README.md:1: error: is not JSON\n  the names sidecar is written by python/spillway_jax\n"},
@@ -46,13 +48,7 @@ TEST_CASE("mistakes have one message and a code") {
       {"plan examples/jax/dumps/keep --hw gb200 --hbm-limit 0GiB", 2,
        "error: --hbm-limit '0GiB' must be above zero\n  for example 60GiB\n"},
   };
-  for (const Row& row : rows) {
-    CAPTURE(row.arguments);
-    const Run run = run_spillway(row.arguments);
-    CHECK(run.exit_code == row.exit_code);
-    CHECK(run.out == "");
-    CHECK(run.err == row.message);
-  }
+  for (const Row& row : rows) check_refused(row.arguments, row.exit_code, row.message);
 }
 
 TEST_CASE("a topology is hosts x GPUs, as many as the program has devices") {
@@ -104,14 +100,9 @@ TEST_CASE("a budget that is no budget is refused") {
       {"--host-limit 200", "error: --host-limit '200' needs a unit" + example},
       {"--host-limit 0B", "error: --host-limit '0B' must be above zero" + example},
   };
-  for (const Row& row : rows) {
-    CAPTURE(row.arguments);
-    const Run run =
-        run_spillway(std::string("plan examples/jax/dumps/keep --hw gb200 ") + row.arguments);
-    CHECK(run.exit_code == 2);
-    CHECK(run.out == "");
-    CHECK(run.err == row.message);
-  }
+  for (const Row& row : rows)
+    check_refused(std::string("plan examples/jax/dumps/keep --hw gb200 ") + row.arguments, 2,
+                  row.message);
 }
 
 TEST_CASE("a name that nobody knows cannot be explained") {

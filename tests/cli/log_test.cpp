@@ -12,6 +12,7 @@ namespace spillway {
 namespace {
 
 using testing::check_golden;
+using testing::check_refused;
 using testing::Run;
 using testing::run_spillway;
 using testing::TemporaryFolder;
@@ -66,13 +67,7 @@ TEST_CASE("what is no log is refused, with what would be one") {
        "rematerialisation and of the scheduler, -memory-usage-report.txt, and memory_analysis() "
        "printed\n"},
   };
-  for (const Row& row : rows) {
-    CAPTURE(row.arguments);
-    const Run run = run_spillway(row.arguments);
-    CHECK(run.exit_code == row.exit_code);
-    CHECK(run.out == "");
-    CHECK(run.err == row.message);
-  }
+  for (const Row& row : rows) check_refused(row.arguments, row.exit_code, row.message);
   CHECK(run_spillway("log examples/logs/oom.txt --hw gb2000").exit_code == 2);
 }
 

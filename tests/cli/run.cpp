@@ -27,4 +27,12 @@ Run run_spillway(const std::string& arguments) {
   return run;
 }
 
+void check_refused(const std::string& arguments, int exit_code, std::string_view message) {
+  CAPTURE(arguments);
+  const Run run = run_spillway(arguments);
+  CHECK(run.exit_code == exit_code);
+  CHECK(run.out == "");
+  CHECK(run.err == message);
+}
+
 }  // namespace spillway::testing

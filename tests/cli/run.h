@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace spillway::testing {
 
@@ -12,5 +13,8 @@ struct Run {
 
 /// `arguments` as a shell would take them.
 Run run_spillway(const std::string& arguments);
+
+/// A run that ends with this exit code, says exactly this on stderr and nothing on stdout.
+void check_refused(const std::string& arguments, int exit_code, std::string_view message);
 
 }  // namespace spillway::testing

@@ -8,8 +8,8 @@ namespace spillway {
 namespace {
 
 using testing::find_instruction;
-using testing::read_toy;
 using testing::toy_machine;
+using testing::toy_program;
 
 TEST_CASE("devices fill domains evenly") {
   struct Row {
@@ -87,7 +87,7 @@ TEST_CASE("the layout of a collective is that of its worst group") {
 
 /// The collective %x of a program on 8 devices.
 Collective collective_of(const std::string& line, const std::string& before = "") {
-  const Program program = read_toy(before + R"(
+  const Program program = toy_program(before + R"(
 %add (x: f32[], y: f32[]) -> f32[] {
   %a = f32[] parameter(0)
   %b = f32[] parameter(1)
@@ -98,7 +98,7 @@ ENTRY %main (p: f32[8], q: f32[8]) -> f32[] {
   %p = f32[8]{0} parameter(0)
   %q = f32[8]{0} parameter(1)
   %x = )" + line + "\n  ROOT %end = f32[] constant(0)\n}\n",
-                                   ", num_partitions=8");
+                                      ", num_partitions=8");
   const auto found =
       find_collective(program, find_instruction(program, "x"), make_topology(8, toy_machine()));
   REQUIRE(found.has_value());

@@ -8,7 +8,7 @@
 #include "model/cost/program_flops.h"
 #include "model/cost/work.h"
 #include "model/hlo/read_program.h"
-#include "tests/model/cost/csv_rows.h"
+#include "tests/support/csv_rows.h"
 
 namespace spillway {
 namespace {

@@ -10,8 +10,8 @@ namespace spillway {
 namespace {
 
 using testing::find_instruction;
-using testing::read_toy;
 using testing::toy_machine;
+using testing::toy_program;
 
 constexpr const char* kProgram = R"(
 %halve (a: f32[8]) -> f32[4] {
@@ -62,7 +62,7 @@ bool share(ComputationId id, const CostTable& a, const CostTable& b) {
 }
 
 TEST_CASE("a table holds the work and cost of whatever runs by itself") {
-  const Program program = read_toy(kProgram);
+  const Program program = toy_program(kProgram);
   const HardwareProfile machine = toy_machine();
   const CostTable table = costs(program, machine, make_topology(1, machine));
   CHECK(table.contains(program.entry));
@@ -107,7 +107,7 @@ Program rebuild(const Program& program, ComputationId id, Edit edit) {
 }
 
 TEST_CASE("in a rewritten computation only what was rewritten costs anew") {
-  const Program program = read_toy(kProgram);
+  const Program program = toy_program(kProgram);
   const HardwareProfile machine = toy_machine();
   const Topology topology = make_topology(1, machine);
   const CostTable base = costs(program, machine, topology);
@@ -158,7 +158,7 @@ TEST_CASE("in a rewritten computation only what was rewritten costs anew") {
 }
 
 TEST_CASE("a what-if pays for what it changed") {
-  const Program program = read_toy(kProgram + std::string(R"(
+  const Program program = toy_program(kProgram + std::string(R"(
 %keep (c: f32[8]) -> f32[4] {
   %c = f32[8]{0} parameter(0)
   %minus = f32[8]{0} negate(%c)

@@ -8,13 +8,13 @@ namespace spillway {
 namespace {
 
 using testing::find_instruction;
-using testing::read_toy;
+using testing::toy_program;
 
 /// The class of a fusion of `kind` whose body has parameters a (f32[8,16]), b (f32[8,16]) and
 /// i (s32[]), and ends in `root`.
 KernelKind kind_of_fusion(const std::string& kind, const std::string& body,
                           const std::string& result) {
-  const Program program = read_toy(R"(
+  const Program program = toy_program(R"(
 %add (x: f32[], y: f32[]) -> f32[] {
   %x = f32[] parameter(0)
   %y = f32[] parameter(1)
@@ -22,7 +22,7 @@ KernelKind kind_of_fusion(const std::string& kind, const std::string& body,
 }
 
 %f (a: f32[8,16], b: f32[8,16], i: s32[]) -> )" +
-                                   result + R"( {
+                                      result + R"( {
   %a = f32[8,16]{1,0} parameter(0)
   %b = f32[8,16]{1,0} parameter(1)
   %i = s32[] parameter(2)
@@ -31,12 +31,12 @@ KernelKind kind_of_fusion(const std::string& kind, const std::string& body,
 )" + body + R"(}
 
 ENTRY %main (p: f32[8,16], q: f32[8,16], k: s32[]) -> )" +
-                                   result + R"( {
+                                      result + R"( {
   %p = f32[8,16]{1,0} parameter(0)
   %q = f32[8,16]{1,0} parameter(1)
   %k = s32[] parameter(2)
   ROOT %fusion = )" + result +
-                                   " fusion(%p, %q, %k), kind=" + kind + ", calls=%f\n}\n");
+                                      " fusion(%p, %q, %k), kind=" + kind + ", calls=%f\n}\n");
   return kernel_kind(program, find_instruction(program, "fusion"));
 }
 
@@ -147,7 +147,7 @@ TEST_CASE("a fusion that copies several arrays is several memory copies") {
 }
 
 TEST_CASE("instructions by themselves, starts and dones") {
-  const Program program = read_toy(R"(
+  const Program program = toy_program(R"(
 %add (x: f32[], y: f32[]) -> f32[] {
   %x = f32[] parameter(0)
   %y = f32[] parameter(1)

@@ -10,11 +10,11 @@ namespace spillway {
 namespace {
 
 using testing::find_instruction;
-using testing::read_toy;
+using testing::toy_program;
 
 Work work_of_call(const std::string& parameters, const std::string& call) {
-  const Program program = read_toy("ENTRY %main () -> f32[] {\n" + parameters + "  %x = " + call +
-                                   "\n  ROOT %end = f32[] constant(0)\n}\n");
+  const Program program = toy_program("ENTRY %main () -> f32[] {\n" + parameters +
+                                      "  %x = " + call + "\n  ROOT %end = f32[] constant(0)\n}\n");
   Work work = work_of(program, find_instruction(program, "x"));
   // Names in it point into the program's text.
   work.unknown = work.unknown.empty() ? "" : work.unknown == "mine" ? "mine" : "other";

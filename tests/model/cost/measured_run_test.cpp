@@ -8,8 +8,8 @@
 #include "model/cost/cost_table.h"
 #include "model/hardware/read_profile.h"
 #include "model/hlo/read_program.h"
-#include "tests/model/cost/csv_rows.h"
 #include "tests/model/cost/toy_machine.h"
+#include "tests/support/csv_rows.h"
 
 namespace spillway {
 namespace {

@@ -8,12 +8,12 @@ namespace spillway {
 namespace {
 
 using testing::find_instruction;
-using testing::read_toy;
+using testing::toy_program;
 
 /// `line` is the instruction %x of an entry that has the parameters p, q (f32[4,8]), m (bf16[8,2]),
 /// i (s32[]) and zero (f32[]); %add sums, %more is greater-than.
 OpCount count(const std::string& line) {
-  const Program program = read_toy(R"(
+  const Program program = toy_program(R"(
 %add (a: f32[], b: f32[]) -> f32[] {
   %a = f32[] parameter(0)
   %b = f32[] parameter(1)

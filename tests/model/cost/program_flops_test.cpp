@@ -7,7 +7,7 @@
 namespace spillway {
 namespace {
 
-using testing::read_toy;
+using testing::toy_program;
 
 // A loop of five products; a branch of one product or one addition; an async product; cuBLAS; and
 // attention. Each product is 2 x 4 x 4 x 4 = 128 flops, each addition 16.
@@ -58,7 +58,7 @@ ENTRY %main (p: f32[4,4], zero: s32[], q: bf16[1,4,1,4]) -> f32[4,4] {
 )";
 
 TEST_CASE("a step counts every turn of a loop, XLA's analysis one") {
-  const ProgramFlops flops = count_flops(read_toy(kProgram));
+  const ProgramFlops flops = count_flops(toy_program(kProgram));
   constexpr double kProduct = 128, kAddition = 16, kCounting = 2;
   constexpr double kAttention = 2 * 16 * (4 + 4);
   // both branches of the conditional are in the step: which one is taken is not known
@@ -70,12 +70,12 @@ TEST_CASE("a step counts every turn of a loop, XLA's analysis one") {
 TEST_CASE("trip counts beyond all measure do not wrap around") {
   std::string text = kProgram;
   text.replace(text.find("\"5\""), 3, "\"9223372036854775807\"");
-  const ProgramFlops flops = count_flops(read_toy(text));
+  const ProgramFlops flops = count_flops(toy_program(text));
   CHECK(flops.dot_per_step > Flops(1e20));
 }
 
 TEST_CASE("what runs by itself is found with how often it does") {
-  const Program program = read_toy(kProgram);
+  const Program program = toy_program(kProgram);
   const auto executed = executed_computations(program);
   CHECK(executed.size() == 6);  // the entry, body, condition, two branches, what is async
   CHECK(executed.front().id == program.entry);

@@ -9,7 +9,7 @@ namespace spillway {
 namespace {
 
 using testing::find_instruction;
-using testing::read_toy;
+using testing::toy_program;
 using Groups = std::vector<IdGroup>;
 
 TEST_CASE("every form of replica_groups is read") {
@@ -113,7 +113,7 @@ TEST_CASE("ids of replicas and partitions become ids of devices") {
   };
   for (const Row& row : rows) {
     CAPTURE(row.line);
-    const Program program = read_toy(
+    const Program program = toy_program(
         "ENTRY %main (p: f32[8]) -> f32[8] {\n"
         "  %p = f32[8]{0} parameter(0)\n  ROOT %x = f32[8]{0} " +
             row.line + "\n}\n",
@@ -126,7 +126,7 @@ TEST_CASE("ids of replicas and partitions become ids of devices") {
 
 TEST_CASE("ids that the program has not are not understood") {
   const auto known = [](const std::string& line, const std::string& header) {
-    const Program program = read_toy(
+    const Program program = toy_program(
         "ENTRY %main (p: f32[8]) -> f32[8] {\n  %p = f32[8]{0} parameter(0)\n"
         "  ROOT %x = f32[8]{0} " +
             line + "\n}\n",

@@ -1,14 +1,8 @@
-// A machine whose answers fit in the head, and programs written down in a few lines.
+// A machine whose answers fit in the head.
 #pragma once
 
-#include <doctest/doctest.h>
-
-#include <memory>
-#include <string>
-
 #include "model/hardware/profile.h"
-#include "model/hlo/text_reader.h"
-#include "model/program/program.h"
+#include "tests/support/toy_program.h"
 
 namespace spillway::testing {
 
@@ -46,24 +40,6 @@ inline HardwareProfile toy_machine() {
   toy.scale_out.nic_bandwidth = figure(BytesPerSecond(1));
   toy.scale_out.latency = figure(Seconds(10));
   return toy;
-}
-
-/// A program of HLO text; `header` stands behind the name, for example ", num_partitions=8".
-inline Program read_toy(const std::string& text, const std::string& header = "") {
-  const auto whole = std::make_shared<const std::string>("HloModule toy, is_scheduled=true" +
-                                                         header + "\n\n" + text);
-  Result<Program> program = hlo::read_hlo_text(whole, "toy.txt");
-  if (!program) FAIL(to_text(program.error()));
-  return std::move(program).value();
-}
-
-/// The instruction of that name, anywhere in the program.
-inline InstructionId find_instruction(const Program& program, std::string_view name) {
-  for (const ComputationId id : ids(program.computations))
-    for (const InstructionIndex i : program[id].instructions())
-      if (program[id][i].name == name) return {id, i};
-  FAIL("no instruction of that name: " << name);
-  return {};
 }
 
 }  // namespace spillway::testing

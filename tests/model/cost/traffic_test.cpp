@@ -8,7 +8,7 @@ namespace spillway {
 namespace {
 
 using testing::find_instruction;
-using testing::read_toy;
+using testing::toy_program;
 
 /// Operands of `fusion`s below: a stack of 8 layers of 16 floats (512 B), one layer (64 B), an
 /// index.
@@ -29,7 +29,7 @@ ENTRY %main (stack: f32[8,16], layer: f32[1,16], i: s32[], wide: f32[16,16], pic
 Traffic traffic_of(const std::string& fused, const std::string& line) {
   std::string entry = kEntry;
   entry.replace(entry.find("LINE"), 4, line);
-  const Program program = read_toy(fused + entry);
+  const Program program = toy_program(fused + entry);
   return count_traffic(program, find_instruction(program, "x"));
 }
 

@@ -10,7 +10,7 @@
 #include "model/hlo/read_program.h"
 #include "model/memory/compare_xla.h"
 #include "model/memory/memory_report.h"
-#include "tests/model/cost/csv_rows.h"
+#include "tests/support/csv_rows.h"
 #include "tests/support/describe_program.h"
 
 namespace spillway {

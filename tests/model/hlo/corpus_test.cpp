@@ -7,7 +7,7 @@
 #include <string>
 
 #include "model/hlo/read_program.h"
-#include "tests/model/cost/csv_rows.h"
+#include "tests/support/csv_rows.h"
 
 namespace spillway {
 namespace {

@@ -11,7 +11,7 @@
 #include "model/hlo/text_reader.h"
 #include "model/program/validate.h"
 #include "tests/golden.h"
-#include "tests/model/cost/csv_rows.h"
+#include "tests/support/csv_rows.h"
 
 namespace spillway {
 namespace {

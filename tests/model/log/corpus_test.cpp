@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "model/log/read_log.h"
-#include "tests/model/cost/csv_rows.h"
+#include "tests/support/csv_rows.h"
 
 namespace spillway::log {
 namespace {

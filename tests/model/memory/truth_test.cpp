@@ -10,9 +10,9 @@
 #include "model/memory/memory_report.h"
 #include "model/plan/budget.h"
 #include "tests/golden.h"
-#include "tests/model/cost/csv_rows.h"
 #include "tests/model/memory/buffer_assignment.h"
 #include "tests/model/memory/no_overlap.h"
+#include "tests/support/csv_rows.h"
 
 namespace spillway {
 namespace {

@@ -1,8 +1,11 @@
-// spillway inspect PROGRAM [--names F] [--json]
+// spillway inspect PROGRAM [--names F] [--hw P [--mem-fraction f | --hbm-limit B]] [--jaxlib V]
+//                  [--json]
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "cli/budget_options.h"
 #include "cli/command.h"
+#include "cli/machine_options.h"
 #include "cli/names_option.h"
 #include "model/hlo/read_program.h"
 #include "sim/report/inspect_report.h"
@@ -13,29 +16,70 @@ namespace {
 struct InspectOptions {
   std::string program;
   std::string names;
+  MachineOptions machine;
+  BudgetOptions budget;
+  std::string jaxlib;
   bool json = false;
 };
 
-int run_inspect(const InspectOptions& options) {
+/// The version on the command line, else the one the sidecar was written with.
+Result<std::optional<JaxlibVersion>> find_jaxlib(const InspectOptions& options,
+                                                 const NameList& names) {
+  if (options.jaxlib.empty()) return parse_jaxlib_version(names.jaxlib);
+  const auto version = parse_jaxlib_version(options.jaxlib);
+  if (!version)
+    return Error{ErrorKind::kUsage,
+                 "--jaxlib '" + options.jaxlib + "' is no version",
+                 {},
+                 "",
+                 "for example --jaxlib 0.12.0.1"};
+  return version;
+}
+
+int run_inspect(const InspectOptions& options, const Surroundings& surroundings) {
+  const Result<BudgetWishes> wishes = read_wishes(options.budget);
+  if (!wishes.ok()) return report(wishes.error());
   const Result<Program> program = read_program(options.program);
   if (!program.ok()) return report(program.error());
   const Result<NameList> names = load_names(options.names);
   if (!names.ok()) return report(names.error());
-  const InspectReport result = make_inspect_report(*program, *names);
+  const auto jaxlib = find_jaxlib(options, *names);
+  if (!jaxlib.ok()) return report(jaxlib.error());
+
+  InspectContext context{.dump = read_dump_facts(program->path), .jaxlib = *jaxlib};
+  std::optional<Machine> machine;
+  std::optional<Budget> budget;
+  if (!options.machine.hardware.empty()) {
+    Result<Machine> found = find_machine(options.machine, surroundings, program->device_count());
+    if (!found.ok()) return report(found.error());
+    machine = std::move(found).value();
+    const Result<Budget> allowed = make_budget(machine->profile, machine->topology, *wishes);
+    if (!allowed.ok()) return report(allowed.error());
+    budget = *allowed;
+    context.hardware = &machine->profile;
+    context.budget = &*budget;
+  }
+  const InspectReport result = make_inspect_report(*program, *names, context);
   return answer(options.json ? render_json(result) : render_text(result));
 }
 
 }  // namespace
 
-Runner add_inspect(CLI::App& subcommand, const Surroundings&) {
+Runner add_inspect(CLI::App& subcommand, const Surroundings& surroundings) {
   auto options = std::make_shared<InspectOptions>();
   subcommand
       .add_option("PROGRAM", options->program,
                   "XLA dump folder, or optimised HLO as text or proto (may be gzipped)")
       ->required();
   add_names_option(subcommand, options->names);
+  add_machine_options(subcommand, options->machine, Need::kOptional);
+  add_budget_options(subcommand, options->budget);
+  for (const char* option : {"--topology", "--hbm-limit", "--mem-fraction", "--host-limit"})
+    subcommand.get_option(option)->needs("--hw");
+  subcommand.add_option("--jaxlib", options->jaxlib,
+                        "the version that compiled it: says what is known of that version");
   subcommand.add_flag("--json", options->json, "for scripts: schema spillway.inspect/1");
-  return [options] { return run_inspect(*options); };
+  return [options, &surroundings] { return run_inspect(*options, surroundings); };
 }
 
 }  // namespace spillway

@@ -26,10 +26,10 @@ Result<HostGrid> parse_grid(const std::string& text) {
 
 }  // namespace
 
-void add_machine_options(CLI::App& subcommand, MachineOptions& options) {
+void add_machine_options(CLI::App& subcommand, MachineOptions& options, Need need) {
   subcommand
       .add_option("--hw", options.hardware, "machine: an id of 'spillway hw list', or a YAML file")
-      ->required();
+      ->required(need == Need::kRequired);
   subcommand.add_option("--topology", options.topology,
                         "how the devices stand, hosts x GPUs: 32x4");
 }

@@ -14,7 +14,9 @@ struct MachineOptions {
   std::string topology;  ///< "hosts x gpus", empty: from the profile
 };
 
-void add_machine_options(CLI::App& subcommand, MachineOptions& options);
+enum class Need { kRequired, kOptional };
+void add_machine_options(CLI::App& subcommand, MachineOptions& options,
+                         Need need = Need::kRequired);
 
 struct Machine {
   HardwareProfile profile;

@@ -1,14 +1,13 @@
 // spillway plan PROGRAM --hw P [--names F] [--hbm-limit B] [--mem-fraction f] [--host-limit B]
 //               [--explain NAME] [--json]
 #include <CLI/CLI.hpp>
-#include <cmath>
 #include <memory>
 #include <thread>
 
+#include "cli/budget_options.h"
 #include "cli/command.h"
 #include "cli/machine_options.h"
 #include "cli/names_option.h"
-#include "model/hardware/units_text.h"
 #include "model/hlo/read_program.h"
 #include "sim/report/plan_report.h"
 
@@ -19,41 +18,13 @@ struct PlanCommandOptions {
   std::string program;
   std::string names;
   MachineOptions machine;
-  std::string hbm_limit, host_limit;
-  std::optional<double> fraction;
+  BudgetOptions budget;
   std::string explain;
   bool json = false;
 };
 
-/// Reads the sizes the user wrote; empty text is no wish.
-Result<BudgetWishes> read_wishes(const PlanCommandOptions& options) {
-  BudgetWishes wishes;
-  wishes.fraction = options.fraction;
-  // CLI11's range lets it pass.
-  if (options.fraction && std::isnan(*options.fraction))
-    return Error{ErrorKind::kUsage, "--mem-fraction must be a number", {}, "", "for example 0.9"};
-  const auto read = [](const char* option, const std::string& text,
-                       std::optional<Bytes>& out) -> std::optional<Error> {
-    if (text.empty()) return std::nullopt;
-    const Result<Bytes> bytes = parse_units<Bytes>(text);
-    if (bytes.ok() && *bytes > Bytes(0)) {
-      out = *bytes;
-      return std::nullopt;
-    }
-    const std::string why = bytes.ok() ? "must be above zero" : bytes.error().text;
-    return Error{ErrorKind::kUsage,
-                 std::string(option) + " '" + text + "' " + why,
-                 {},
-                 "",
-                 "for example 60GiB"};
-  };
-  if (const auto wrong = read("--hbm-limit", options.hbm_limit, wishes.hbm_limit)) return *wrong;
-  if (const auto wrong = read("--host-limit", options.host_limit, wishes.host_limit)) return *wrong;
-  return wishes;
-}
-
 int run_plan(const PlanCommandOptions& options, const Surroundings& surroundings) {
-  const Result<BudgetWishes> wishes = read_wishes(options);
+  const Result<BudgetWishes> wishes = read_wishes(options.budget);
   if (!wishes.ok()) return report(wishes.error());
   const Result<Program> program = read_program(options.program);
   if (!program.ok()) return report(program.error());
@@ -89,14 +60,7 @@ Runner add_plan(CLI::App& subcommand, const Surroundings& surroundings) {
       ->required();
   add_machine_options(subcommand, options->machine);
   add_names_option(subcommand, options->names);
-  subcommand.add_option("--hbm-limit", options->hbm_limit,
-                        "what the step may allocate on a device: 60GiB");
-  subcommand
-      .add_option("--mem-fraction", options->fraction,
-                  "the same as a share of the HBM; JAX's default is 0.75")
-      ->check(CLI::Range(0.01, 1.0))
-      ->excludes("--hbm-limit");
-  subcommand.add_option("--host-limit", options->host_limit, "pinned host memory a device: 200GiB");
+  add_budget_options(subcommand, options->budget);
   subcommand.add_option("--explain", options->explain, "only why this name went where it did");
   subcommand.add_flag("--json", options->json, "for scripts: schema spillway.plan/1");
   return [options, &surroundings] { return run_plan(*options, surroundings); };

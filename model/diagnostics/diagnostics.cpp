@@ -1,168 +1,85 @@
 #include "model/diagnostics/diagnostics.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "model/base/format.h"
-#include "model/memory/compare_xla.h"
-#include "model/plan/budget.h"
-#include "model/program/call_graph.h"
-#include "model/program/host_transfer.h"
+#include "model/diagnostics/rules.h"
 
 namespace spillway {
-namespace {
+namespace internal {
 
-/// A rule says nothing (empty) or one message.
-using Rule = std::string (*)(const DiagnosisInput&);
-
-std::string host_compute(const DiagnosisInput& input) {
-  std::size_t count = 0;
-  std::string first;
-  const auto all_callers = callers(input.program);
-  const auto runs = multiplicity(input.program).runs;
-  for (const ComputationId id : ids(input.program.computations)) {
-    // What stands inside a fusion is part of it, not a second instruction.
-    const bool fused = std::ranges::any_of(all_callers[id], [&](InstructionId caller) {
-      return input.program[caller].opcode == Opcode::kFusion;
-    });
-    if (fused || runs[id] == 0) continue;
-    for (const InstructionIndex i : input.program[id].instructions())
-      if (is_host_compute(input.program, {id, i}) && count++ == 0)
-        first = std::string(input.program[id][i].name);
-  }
-  if (count == 0) return "";
-  return fmt::format(
-      "{} instruction(s) compute on arrays in pinned host memory, first {}: the host runs them, "
-      "very slowly. "
-      "Something beside a copy or a slice touches an offloaded array; do not offload that name, or "
-      "guard with "
-      "--xla_disable_automatic_host_compute_offload=true, which makes it an error.",
-      count, first);
+Evidence gather(const DiagnosisInput& input) {
+  Evidence evidence{input, find_transfers(input.program), multiplicity(input.program), {}};
+  evidence.at_peak = IdVector<BufferId, std::uint8_t>(input.assignment.liveness.buffers.size());
+  for (const LiveBuffer& live : input.memory.live_at_peak) evidence.at_peak[live.buffer] = 1;
+  return evidence;
 }
 
-std::string memory_differs(const DiagnosisInput& input) {
-  if (input.program.xla_assignment == nullptr) return "";
-  const auto difference = compare_with_xla(input.assignment, *input.program.xla_assignment);
-  if (!difference) return "";
-  return fmt::format(
-      "the file's own buffer assignment differs: XLA allocates {} on the device and {} on the "
-      "host, where this report has {} and {}. First difference: {}. Trust XLA's figures for this "
-      "program, and please report it.",
-      format_bytes(difference->xla_device), format_bytes(difference->xla_host),
-      format_bytes(difference->our_device), format_bytes(difference->our_host), difference->first);
+ShapeNodeIndex arrival_node(const Instruction& transfer) {
+  if (transfer.opcode == Opcode::kCopyStart) return transfer.shape.element_node(0);
+  return transfer.opcode == Opcode::kAsyncStart ? transfer.shape.element_node(1) : 0;
 }
 
-std::string remat_clones(const DiagnosisInput& input) {
-  std::size_t count = 0;
-  for (const auto& computation : input.program.computations)
-    for (const InstructionIndex i : computation->instructions())
-      if (is_remat_clone((*computation)[i])) ++count;
-  if (count == 0) return "";
-  return fmt::format(
-      "{} instruction(s) are clones made by XLA's own rematerialisation, which counts pinned host "
-      "buffers as HBM and "
-      "recomputes work that no policy asked for. Compile with "
-      "--xla_disable_hlo_passes=rematerialization and look again.",
-      count);
+bool is_state(const Evidence& in, const TransferSite& site) {
+  const bool to_host = site.transfer.direction == TransferDirection::kDeviceToHost;
+  const ValueTable& values = in.assignment.values;
+  const ValueId on_host = to_host ? values.at(site.id, arrival_node(in.program[site.id]))
+                                  : values.at(site.id.computation, *site.transfer.host_array);
+  const auto cell = in.assignment.cell_of[on_host];
+  if (!cell) return false;
+  const Allocation& place = in.assignment.allocations[in.assignment.cells[*cell].allocation];
+  return place.parameter.has_value() || place.live_out;
 }
 
-std::string unknown_trip_count(const DiagnosisInput& input) {
-  const auto unknown = multiplicity(input.program).unknown_trip_counts;
-  if (unknown.empty()) return "";
-  return fmt::format(
-      "{} loop(s) have no known trip count, first {}: each is counted once, so totals for a step "
-      "are too low.",
-      unknown.size(), input.program[unknown.front()].name);
+std::string enumerate(const std::vector<std::string>& names, std::size_t most) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(most, names.size()); ++i)
+    text += (i > 0 ? ", " : "") + names[i];
+  if (names.size() > most) text += " and " + std::to_string(names.size() - most) + " more";
+  return text;
 }
 
-std::string host_pool(const DiagnosisInput& input) {
-  const Bytes host = host_bytes(input.memory.totals);
-  if (host <= kDefaultHostPool) return "";
-  return fmt::format(
-      "the step needs {} of pinned host memory on each device, above the {} GiB that XLA's host "
-      "pool has by default: "
-      "set XLA_PJRT_GPU_HOST_MEMORY_LIMIT_GB={} or more, and check that every GPU of a host finds "
-      "as much.",
-      format_bytes(host), host_pool_gib(kDefaultHostPool), host_pool_gib(host));
+std::string label_of(const Residual& residual) {
+  return residual.names.empty() ? residual.id : residual.names.front();
 }
 
-std::string stack_copied(const DiagnosisInput& input) {
-  std::string names;
-  Bytes bytes(0);
-  for (const Residual& residual : input.residuals.residuals) {
-    if (!residual.copied_between_loops) continue;
-    names += (names.empty() ? "" : ", ") +
-             (residual.names.empty() ? residual.id : residual.names.front());
-    bytes += residual.total_bytes;
-  }
-  if (names.empty()) return "";
-  return fmt::format(
-      "XLA copies or transposes {} between the forward and the backward loop: {} are held twice "
-      "for a moment. "
-      "A layout that both loops agree on would save it.",
-      names, format_bytes(bytes));
+std::string counted(std::int64_t n, std::string_view one, std::string_view many) {
+  return format_count(n) + " " + std::string(n == 1 ? one : many);
 }
 
-std::string nothing_offloaded(const DiagnosisInput& input) {
-  if (input.memory.traffic.offloads > 0 || input.memory.traffic.reloads > 0) return "";
-  return "nothing moves between HBM and pinned host memory. If a policy asked for offload, it "
-         "matched no name: the name must "
-         "be on a value that the backward pass needs, inside the rematerialised function.";
-}
-
-std::string names_without_residual(const DiagnosisInput& input) {
-  if (input.residuals.unmatched_names.empty()) return "";
-  std::string names;
-  for (const std::string& name : input.residuals.unmatched_names)
-    names += (names.empty() ? "" : ", ") + name;
-  return fmt::format(
-      "no residual carries {}: recomputed under this program's policy, or not needed by the "
-      "backward pass.",
-      names);
-}
-
-std::string guessed_names(const DiagnosisInput& input) {
-  std::string names;
-  for (const Residual& residual : input.residuals.residuals)
-    if (residual.evidence == NameEvidence::kGuess)
-      names +=
-          fmt::format("{}{} = {}", names.empty() ? "" : ", ", residual.id, residual.names.front());
-  if (names.empty()) return "";
-  return fmt::format(
-      "several names have the same shape and not all of them are saved; taken in order: {}.",
-      names);
-}
-
-struct Row {
-  const char* code;
-  Severity severity;
-  Rule rule;
-};
-
-constexpr Row kRules[] = {
-    {"memory-differs", Severity::kWarning, memory_differs},
-    {"host-compute", Severity::kWarning, host_compute},
-    {"xla-remat-clones", Severity::kWarning, remat_clones},
-    {"unknown-trip-count", Severity::kWarning, unknown_trip_count},
-    {"host-pool", Severity::kWarning, host_pool},
-    {"stack-copied", Severity::kWarning, stack_copied},
-    {"nothing-offloaded", Severity::kInfo, nothing_offloaded},
-    {"names-without-residual", Severity::kInfo, names_without_residual},
-    {"guessed-names", Severity::kInfo, guessed_names},
-};
-
-}  // namespace
+}  // namespace internal
 
 std::string_view name_of(Severity severity) {
-  return severity == Severity::kInfo ? "info" : "warning";
+  switch (severity) {
+    case Severity::kInfo:
+      return "info";
+    case Severity::kWarning:
+      return "warning";
+    case Severity::kError:
+      return "error";
+  }
+  return "";
+}
+
+std::string Diagnostic::message() const {
+  std::string text = what;
+  for (const std::string* part : {&why, &advice})
+    if (!part->empty()) text += " " + *part;
+  return text;
 }
 
 std::vector<Diagnostic> diagnose(const DiagnosisInput& input) {
+  const internal::Evidence evidence = internal::gather(input);
   std::vector<Diagnostic> found;
-  for (const Row& row : kRules)
-    if (std::string message = row.rule(input); !message.empty())
-      found.push_back({row.code, row.severity, std::move(message)});
+  for (const auto& rules :
+       {internal::compiler_rules(), internal::machine_rules(), internal::offload_rules(),
+        internal::host_rules(), internal::order_rules(), internal::donation_rules(),
+        internal::name_rules(), internal::hazard_rules()})
+    for (const internal::Rule& rule : rules)
+      if (auto finding = rule.look(evidence))
+        found.push_back({rule.code, rule.severity, std::move(finding->what),
+                         std::move(finding->why), std::move(finding->advice)});
+  std::ranges::stable_sort(found, std::ranges::greater(), &Diagnostic::severity);
   return found;
 }
 

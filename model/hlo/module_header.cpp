@@ -31,6 +31,20 @@ std::vector<std::int64_t> read_path(Cursor& cursor) {
   return path;
 }
 
+/// (1, {0}), or (1, {0}, may-alias).
+template <typename Piece>
+void read_parameter(Cursor& cursor, Piece& piece) {
+  cursor.expect('(');
+  const auto parameter = cursor.number();
+  if (!parameter || *parameter > std::int64_t{0xffffffff})
+    cursor.fail_here("expected the number of a parameter");
+  else
+    piece.parameter = static_cast<std::uint32_t>(*parameter);
+  if (cursor.accept(',')) piece.parameter_path = read_path(cursor);
+  if (cursor.accept(',')) cursor.word();  // may-alias or must-alias
+  cursor.expect(')');
+}
+
 /// {0}: (1, {}, may-alias)
 AliasPaths read_alias(Cursor& cursor) {
   AliasPaths alias;
@@ -38,26 +52,28 @@ AliasPaths read_alias(Cursor& cursor) {
   alias.at = cursor.rest();
   alias.output = read_path(cursor);
   cursor.expect(':');
-  cursor.expect('(');
-  const auto parameter = cursor.number();
-  if (!parameter || *parameter > std::int64_t{0xffffffff})
-    cursor.fail_here("expected the number of a parameter");
-  else
-    alias.parameter = static_cast<std::uint32_t>(*parameter);
-  if (cursor.accept(',')) alias.parameter_path = read_path(cursor);
-  if (cursor.accept(',')) cursor.word();  // may-alias or must-alias
-  cursor.expect(')');
+  read_parameter(cursor, alias);
   return alias;
 }
 
-std::vector<AliasPaths> read_aliases(Cursor& cursor) {
-  std::vector<AliasPaths> aliases;
+/// (1, {0})
+DonorPath read_donor(Cursor& cursor) {
+  DonorPath donor;
+  cursor.peek();
+  donor.at = cursor.rest();
+  read_parameter(cursor, donor);
+  return donor;
+}
+
+template <typename Entry>
+std::vector<Entry> read_list(Cursor& cursor, Entry (*read)(Cursor&)) {
+  std::vector<Entry> entries;
   cursor.expect('{');
   while (!cursor.failed() && !cursor.accept('}')) {
-    if (!aliases.empty() && !cursor.expect(',')) break;
-    aliases.push_back(read_alias(cursor));
+    if (!entries.empty() && !cursor.expect(',')) break;
+    entries.push_back(read(cursor));
   }
-  return aliases;
+  return entries;
 }
 
 void read_header_attribute(Cursor& cursor, ModuleHeader& header) {
@@ -68,7 +84,9 @@ void read_header_attribute(Cursor& cursor, ModuleHeader& header) {
   else if (name == "replica_count")
     header.replica_count = read_device_count(cursor);
   else if (name == "input_output_alias")
-    header.aliases = read_aliases(cursor);
+    header.aliases = read_list(cursor, read_alias);
+  else if (name == "buffer_donor")
+    header.donors = read_list(cursor, read_donor);
   else if (const std::string_view value = cursor.attribute_value(); name == "is_scheduled")
     header.is_scheduled = value == "true";
 }
@@ -135,6 +153,13 @@ std::optional<ShapeNodeIndex> node_at(Shape shape, const std::vector<std::int64_
   return node;
 }
 
+/// The node of a parameter of the entry that a piece names, if there is one.
+template <typename Piece>
+std::optional<ShapeNodeIndex> parameter_node(const Piece& piece, const Computation& entry) {
+  if (piece.parameter >= entry.parameters().size()) return std::nullopt;
+  return node_at(entry[entry.parameters()[piece.parameter]].shape, piece.parameter_path);
+}
+
 }  // namespace
 
 ModuleHeader read_module_header(Cursor& cursor) {
@@ -185,14 +210,26 @@ std::vector<InputOutputAlias> resolve_aliases(const std::vector<AliasPaths>& ali
       cursor.fail_at(alias.at, "input_output_alias names a result that does not exist");
       return {};
     }
-    std::optional<ShapeNodeIndex> node;
-    if (alias.parameter < entry.parameters().size())
-      node = node_at(entry[entry.parameters()[alias.parameter]].shape, alias.parameter_path);
+    const auto node = parameter_node(alias, entry);
     if (!node) {
       cursor.fail_at(alias.at, "input_output_alias names a parameter that does not exist");
       return {};
     }
     resolved.push_back({*output, alias.parameter, *node});
+  }
+  return resolved;
+}
+
+std::vector<BufferDonor> resolve_donors(const std::vector<DonorPath>& donors,
+                                        const Computation& entry, Cursor& cursor) {
+  std::vector<BufferDonor> resolved;
+  for (const DonorPath& donor : donors) {
+    const auto node = parameter_node(donor, entry);
+    if (!node) {
+      cursor.fail_at(donor.at, "buffer_donor names a parameter that does not exist");
+      return {};
+    }
+    resolved.push_back({donor.parameter, *node});
   }
   return resolved;
 }

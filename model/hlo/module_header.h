@@ -18,11 +18,19 @@ struct AliasPaths {
   std::uint32_t parameter = 0;
 };
 
+/// An entry of buffer_donor={ (0, {1}) }.
+struct DonorPath {
+  std::string_view at;
+  std::vector<std::int64_t> parameter_path;
+  std::uint32_t parameter = 0;
+};
+
 struct ModuleHeader {
   std::string name;
   bool is_scheduled = false;
   std::int64_t num_partitions = 1, replica_count = 1;
   std::vector<AliasPaths> aliases;
+  std::vector<DonorPath> donors;
 };
 
 /// HloModule name, is_scheduled=true, … A text that begins with a computation has no header.
@@ -34,5 +42,7 @@ std::shared_ptr<const StackFrames> read_stack_frames(Cursor& cursor);
 /// Nodes for the paths, once the entry is known. Fails the cursor on paths that lead nowhere.
 std::vector<InputOutputAlias> resolve_aliases(const std::vector<AliasPaths>& aliases,
                                               const Computation& entry, Cursor& cursor);
+std::vector<BufferDonor> resolve_donors(const std::vector<DonorPath>& donors,
+                                        const Computation& entry, Cursor& cursor);
 
 }  // namespace spillway::hlo

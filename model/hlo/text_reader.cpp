@@ -32,8 +32,9 @@ void finish(Program& program, ComputationReader& reader, const ModuleHeader& hea
   program.has_explicit_elements = reader.has_explicit_elements();
   program.computations = table.take();
   check_calls(program, table, cursor);
-  if (!cursor.failed())
-    program.aliases = resolve_aliases(header.aliases, program.entry_computation(), cursor);
+  if (cursor.failed()) return;
+  program.aliases = resolve_aliases(header.aliases, program.entry_computation(), cursor);
+  program.donors = resolve_donors(header.donors, program.entry_computation(), cursor);
 }
 
 }  // namespace

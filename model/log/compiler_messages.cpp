@@ -16,6 +16,7 @@ constexpr struct {
     {"HLO program serialization exceeds max supported", Remark::kNoProto},
     {"trying to instantiate command buffer", Remark::kCommandBuffer},
     {"HloLiveRange not available", Remark::kNoLiveRange},
+    {"layout for this output is not set to host memory", Remark::kHostResult},
 };
 
 constexpr std::string_view kSettings[] = {"XLA_PYTHON_CLIENT_MEM_FRACTION",

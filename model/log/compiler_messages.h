@@ -35,6 +35,7 @@ enum class Remark {
   kNoProto,         ///< a dump too large to serialise
   kCommandBuffer,   ///< no memory beside the pool for a graph of kernels
   kNoLiveRange,     ///< a dump without live ranges
+  kHostResult,      ///< error E1200: a result on the host that the entry's layout does not expect
 };
 struct CompilerRemark {
   LineNumber line = 0;

@@ -25,6 +25,13 @@ struct InputOutputAlias {
   ShapeNodeIndex parameter_node = 0;
 };
 
+/// The caller gives the parameter's buffer away, for whichever output XLA finds for it; without an
+/// InputOutputAlias of the same piece none was found, and nothing is saved.
+struct BufferDonor {
+  std::uint32_t parameter = 0;
+  ShapeNodeIndex parameter_node = 0;
+};
+
 /// Where a line of the user's program stands: tables that `stack_frame_id` in metadata refers to.
 /// Ids start at 1 as in the text; 0 is none.
 struct StackFrames {
@@ -52,6 +59,7 @@ struct Program {
   IdVector<ComputationId, std::shared_ptr<const Computation>> computations;
   ComputationId entry;
   std::vector<InputOutputAlias> aliases;
+  std::vector<BufferDonor> donors;
   std::shared_ptr<const StackFrames> stack_frames;
   /// The text has get-tuple-element instructions, as XLA wrote before it printed %x#1 (July 2026).
   /// A proto always has them; there it says whether it is as old.

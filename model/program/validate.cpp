@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <span>
 
 #include "model/base/format.h"
@@ -193,9 +194,12 @@ std::optional<Error> Validator::check_sizes(const std::vector<ComputationId>& ca
   return std::nullopt;
 }
 
+/// Each alias pairs one piece of a parameter with one result of its size, and neither twice.
 std::optional<Error> check_aliases(const Program& program) {
   const Computation& entry = program.entry_computation();
   const Shape result = entry.shape_of(entry.root());
+  std::set<std::pair<std::uint32_t, ShapeNodeIndex>> given;
+  std::set<ShapeNodeIndex> taken;
   for (const InputOutputAlias& alias : program.aliases) {
     const InstructionIndex parameter = entry.parameters()[alias.parameter];
     const Shape from = entry[parameter].shape.at(alias.parameter_node);
@@ -207,6 +211,16 @@ std::optional<Error> check_aliases(const Program& program) {
                       "{} and {}",
                       quoted(entry[parameter].name), path_to_string(result, alias.output),
                       internal::brief(from), internal::brief(to)));
+    if (!given.insert({alias.parameter, alias.parameter_node}).second)
+      return error_at(
+          program, entry[parameter].name,
+          fmt::format("parameter {} is donated to two results, the second {}",
+                      quoted(entry[parameter].name), path_to_string(result, alias.output)));
+    if (!taken.insert(alias.output).second)
+      return error_at(
+          program, entry[parameter].name,
+          fmt::format("result {} takes two parameters over, the second {}",
+                      path_to_string(result, alias.output), quoted(entry[parameter].name)));
   }
   return std::nullopt;
 }

@@ -99,6 +99,11 @@ Result<NameList> read_names(const std::string& path) {
       return error_in_file(path, "has damaged 'devices'", "a whole number from 1 on");
     list.devices = devices;
   }
+  if (document.contains("jaxlib")) {
+    if (!document["jaxlib"].is_string())
+      return error_in_file(path, "has damaged 'jaxlib'", "a version as text, \"0.12.0.1\"");
+    list.jaxlib = document["jaxlib"];
+  }
   for (const json& entry : document["names"]) {
     CheckpointName name;
     if (const std::string wrong = read_entry(entry, name); !wrong.empty())

@@ -11,6 +11,7 @@ import json
 import math
 import os
 import re
+from importlib import metadata
 
 SCHEMA = "spillway.names/1"
 NOTE = "global shapes, before partitioning; layers = product of enclosing scan lengths"
@@ -102,16 +103,29 @@ def portable_path(file: str) -> str:
     return os.sep.join(file.split(os.sep)[-2:]).lstrip(os.sep)
 
 
-def names_document(names: list[dict], devices: int) -> dict:
-    """The sidecar as plain data. `devices` is what one step is partitioned over."""
-    return {"schema": SCHEMA, "note": NOTE, "devices": devices, "names": names}
+def names_document(names: list[dict], devices: int, jaxlib: str = "") -> dict:
+    """The sidecar as plain data.
+
+    `devices` is what one step is partitioned over, `jaxlib` the version that compiles it: with it
+    `spillway inspect` says what is known of that version.
+    """
+    version = {"jaxlib": jaxlib} if jaxlib else {}
+    return {"schema": SCHEMA, "note": NOTE, "devices": devices, **version, "names": names}
 
 
 def write_names(path: str | os.PathLike, names: list[dict], devices: int) -> None:
-    """Writes the sidecar that `spillway ... --names` reads."""
+    """Writes the sidecar that `spillway ... --names` reads, with the version of jaxlib here."""
     with open(path, "w", encoding="utf-8") as out:
-        json.dump(names_document(names, devices), out, indent=1)
+        json.dump(names_document(names, devices, jaxlib_version()), out, indent=1)
         out.write("\n")
+
+
+def jaxlib_version() -> str:
+    """The installed jaxlib's version, "" where there is none."""
+    try:
+        return metadata.version("jaxlib")
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 def bytes_per_device(entry: dict, devices: int) -> int:

@@ -7,9 +7,11 @@ import tempfile
 import unittest
 from pathlib import Path
 from types import SimpleNamespace as Thing
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from spillway_jax import names
 from spillway_jax.names import bytes_per_device, collect_names, portable_path, write_names
 
 
@@ -93,7 +95,8 @@ class Sidecar(unittest.TestCase):
     def test_written(self):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "names.json"
-            write_names(path, [entry("a", [2, 3], "scan", 5)], devices=8)
+            with mock.patch("spillway_jax.names.metadata.version", return_value="0.12.0.1"):
+                write_names(path, [entry("a", [2, 3], "scan", 5)], devices=8)
             self.assertEqual(
                 json.loads(path.read_text()),
                 {
@@ -101,9 +104,16 @@ class Sidecar(unittest.TestCase):
                     "note": "global shapes, before partitioning; "
                     "layers = product of enclosing scan lengths",
                     "devices": 8,
+                    "jaxlib": "0.12.0.1",
                     "names": [entry("a", [2, 3], "scan", 5)],
                 },
             )
+
+    def test_no_version_where_jaxlib_is_not_installed(self):
+        gone = names.metadata.PackageNotFoundError
+        with mock.patch("spillway_jax.names.metadata.version", side_effect=gone):
+            self.assertEqual(names.jaxlib_version(), "")
+        self.assertNotIn("jaxlib", names.names_document([], devices=1))
 
     def test_bytes_per_device(self):
         rows = [("bfloat16", 2 * 24 // 4), ("float32", 4 * 24 // 4), ("float8_e4m3fn", 24 // 4),

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/base/format.h"
+#include "sim/report/diagnostic_text.h"
 #include "sim/report/table.h"
 
 namespace spillway {
@@ -100,8 +101,7 @@ std::string residual_text(const ResidualTable& table) {
 
 std::string diagnostics_text(const std::vector<Diagnostic>& diagnostics) {
   std::string text = "What to know\n";
-  for (const Diagnostic& d : diagnostics)
-    text += fmt::format("  {} [{}] {}\n", name_of(d.severity), d.code, d.message);
+  for (const Diagnostic& d : diagnostics) text += to_text(d);
   return text;
 }
 
@@ -173,21 +173,25 @@ InspectReport without_memory(const Program& program) {
 
 }  // namespace
 
-InspectReport make_inspect_report(const Program& program, const NameList& names) {
+InspectReport make_inspect_report(const Program& program, const NameList& names,
+                                  const InspectContext& context) {
   const Result<Schedule> schedule = text_schedule(program);
-  if (schedule.ok()) return make_inspect_report(program, names, assign_memory(program, *schedule));
+  if (schedule.ok())
+    return make_inspect_report(program, names, assign_memory(program, *schedule), context);
   InspectReport report = without_memory(program);
-  report.diagnostics.push_back({"not-scheduled", Severity::kWarning,
-                                schedule.error().text + ": " + schedule.error().advice + "."});
+  report.diagnostics.push_back({"not-scheduled", Severity::kWarning, schedule.error().text + ":",
+                                schedule.error().advice + ".", ""});
   return report;
 }
 
 InspectReport make_inspect_report(const Program& program, const NameList& names,
-                                  const MemoryAssignment& assignment) {
+                                  const MemoryAssignment& assignment,
+                                  const InspectContext& context) {
   InspectReport report = without_memory(program);
   report.memory = make_memory_report(program, assignment);
   report.residuals = find_residuals(program, assignment, names);
-  report.diagnostics = diagnose({program, *report.memory, report.residuals, assignment});
+  report.diagnostics = diagnose({program, *report.memory, report.residuals, assignment,
+                                 context.dump, context.hardware, context.budget, context.jaxlib});
   return report;
 }
 
@@ -232,8 +236,12 @@ std::string render_json(const InspectReport& report) {
   }
   json["diagnostics"] = Json::array();
   for (const Diagnostic& d : report.diagnostics)
-    json["diagnostics"].push_back(
-        {{"code", d.code}, {"severity", name_of(d.severity)}, {"message", d.message}});
+    json["diagnostics"].push_back({{"code", d.code},
+                                   {"severity", name_of(d.severity)},
+                                   {"message", d.message()},
+                                   {"what", d.what},
+                                   {"why", d.why},
+                                   {"advice", d.advice}});
   // Names and paths come from the input, and need not be UTF-8.
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -24,11 +24,21 @@ struct InspectReport {
   std::vector<Diagnostic> diagnostics;
 };
 
+/// What is known beside the program, for its diagnostics; all of it may be missing.
+struct InspectContext {
+  DumpFacts dump = {};
+  const HardwareProfile* hardware = nullptr;
+  const Budget* budget = nullptr;
+  std::optional<JaxlibVersion> jaxlib = {};
+};
+
 /// Reads what a program holds, and refers to it. `names` may be empty.
-InspectReport make_inspect_report(const Program& program, const NameList& names);
+InspectReport make_inspect_report(const Program& program, const NameList& names,
+                                  const InspectContext& context = {});
 /// The same of a scheduled program whose memory is assigned already.
 InspectReport make_inspect_report(const Program& program, const NameList& names,
-                                  const MemoryAssignment& assignment);
+                                  const MemoryAssignment& assignment,
+                                  const InspectContext& context = {});
 
 /// For a person at a terminal.
 std::string render_text(const InspectReport& report);

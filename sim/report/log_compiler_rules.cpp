@@ -81,39 +81,39 @@ void report_names(const Case& c, std::vector<LogFinding>& out) {
   }
 }
 
+struct RemarkRow {
+  log::Remark remark;
+  const char* code;
+  bool decides;
+  const char* message;
+};
+
+constexpr RemarkRow kRemarkRows[] = {
+    {log::Remark::kHostCompute, "host-compute", false,
+     "Something besides a copy or a slice touches an offloaded array: the host computes it, very "
+     "slowly. --xla_disable_automatic_host_compute_offload=true makes it an error."},
+    {log::Remark::kDonationUnused, "donation-unused", false,
+     "Donated buffers found no result of their shape: both copies are held."},
+    {log::Remark::kNoProto, "no-proto", false,
+     "This is XLA's message in place of a program: above 2 GB it cannot be serialised. Use the "
+     "dump as text (--xla_dump_hlo_as_text)."},
+    {log::Remark::kCommandBuffer, "command-buffer", true,
+     "The driver had no memory for a graph of kernels, which lies beside the pool: lower "
+     "XLA_PYTHON_CLIENT_MEM_FRACTION, or do without graphs (--xla_gpu_enable_command_buffer=)."},
+    {log::Remark::kNoLiveRange, "no-live-range", false,
+     "XLA had no live ranges to dump; `spillway inspect` computes them from the program's text."},
+    {log::Remark::kHostResult, "host-result", true,
+     "The step moves a tensor to the host and returns it from there, but its result is declared to "
+     "be on the device: XLA refuses to compile (E1200). Either give that result a host layout "
+     "(out_shardings with memory_kind=\"pinned_host\"), or bring it back with jax.device_put to "
+     "\"device\" before it is returned."},
+};
+
 void remarks(const Case& c, std::vector<LogFinding>& out) {
-  for (const log::CompilerRemark& remark : c.log.remarks) {
-    const auto lines = lines_of({remark.line});
-    switch (remark.remark) {
-      case log::Remark::kHostCompute:
-        out.push_back(
-            {"host-compute", false, lines,
-             "Something besides a copy or a slice touches an offloaded array: the host "
-             "computes it, very slowly. --xla_disable_automatic_host_compute_offload=true "
-             "makes it an error."});
-        break;
-      case log::Remark::kDonationUnused:
-        out.push_back({"donation-unused", false, lines,
-                       "Donated buffers found no result of their shape: both copies are held."});
-        break;
-      case log::Remark::kNoProto:
-        out.push_back({"no-proto", false, lines,
-                       "This is XLA's message in place of a program: above 2 GB it cannot be "
-                       "serialised. Use the dump as text (--xla_dump_hlo_as_text)."});
-        break;
-      case log::Remark::kCommandBuffer:
-        out.push_back({"command-buffer", true, lines,
-                       "The driver had no memory for a graph of kernels, which lies beside the "
-                       "pool: lower XLA_PYTHON_CLIENT_MEM_FRACTION, or do without graphs "
-                       "(--xla_gpu_enable_command_buffer=)."});
-        break;
-      case log::Remark::kNoLiveRange:
-        out.push_back({"no-live-range", false, lines,
-                       "XLA had no live ranges to dump; `spillway inspect` computes them from the "
-                       "program's text."});
-        break;
-    }
-  }
+  for (const log::CompilerRemark& remark : c.log.remarks)
+    for (const RemarkRow& row : kRemarkRows)
+      if (row.remark == remark.remark)
+        out.push_back({row.code, row.decides, lines_of({remark.line}), row.message});
 }
 
 }  // namespace spillway::log_rules

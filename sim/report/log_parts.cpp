@@ -230,6 +230,8 @@ LogPart part_of(const log::CompilerRemark& found) {
         return "no memory for a command buffer";
       case log::Remark::kNoLiveRange:
         return "no live ranges in this dump";
+      case log::Remark::kHostResult:
+        return "a result is in host memory, against the layout of the entry (E1200)";
     }
     return "";
   };

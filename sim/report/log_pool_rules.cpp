@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "model/plan/budget.h"
+#include "model/plan/host_pool.h"
 #include "sim/report/log_rules.h"
 
 namespace spillway::log_rules {
@@ -42,11 +43,10 @@ std::string fraction_text(const Case& c) {
       f.smallest > 0.95 ? " That leaves little for the context and communication buffers." : "");
 }
 
-/// The region that XLA's host pool pins for a request when nothing larger came before.
+/// What XLA's host pool pins for a request when nothing larger came before.
 Bytes pinned_region(Bytes request) {
-  std::int64_t region = std::int64_t{2} << 20;
-  while (region < request.value()) region *= 2;
-  return Bytes(region);
+  constexpr Bytes kNoLimit{std::int64_t{1} << 62};
+  return pinned_by_growth(std::span(&request, 1), kNoLimit);
 }
 
 }  // namespace

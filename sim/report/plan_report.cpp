@@ -275,7 +275,7 @@ Result<PlanReport> make_plan_report(const Program& program, const Schedule& sche
   const MemoryReport compiled_memory = make_memory_report(program, evaluator.memory());
   for (Diagnostic& diagnostic :
        diagnose({program, compiled_memory, evaluator.residuals(), evaluator.memory()}))
-    if (diagnostic.severity == Severity::kWarning || diagnostic.code == "guessed-names")
+    if (diagnostic.severity != Severity::kInfo || diagnostic.code == "guessed-names")
       report.diagnostics.push_back(std::move(diagnostic));
   if (report.plan.fits) report.objections = check_plan(report.planned, report.budget);
   return report;
@@ -304,7 +304,7 @@ std::string render_text(const PlanReport& report) {
   for (const std::string& objection : report.objections)
     text += "Warning: the check of the plan objects: " + objection + "\n";
   for (const Diagnostic& diagnostic : report.diagnostics)
-    text += fmt::format("Warning: [{}] {}\n", diagnostic.code, diagnostic.message);
+    text += fmt::format("Warning: [{}] {}\n", diagnostic.code, diagnostic.message());
   if (!report.has_names)
     text +=
         "Residuals are called r0, r1, …; with --names they have names, and what to set is "
@@ -400,7 +400,7 @@ std::string render_json(const PlanReport& report) {
   json["diagnostics"] = Json::array();
   for (const Diagnostic& d : report.diagnostics)
     json["diagnostics"].push_back(
-        {{"code", d.code}, {"severity", name_of(d.severity)}, {"message", d.message}});
+        {{"code", d.code}, {"severity", name_of(d.severity)}, {"message", d.message()}});
   json["unknown"] = report.best_run.unknown;
   json["assumptions"] = report.best_run.assumptions;
   return to_text(json);

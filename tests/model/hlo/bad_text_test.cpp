@@ -160,6 +160,11 @@ TEST_CASE("headers and computations") {
        "x.hlo:1:37: error: input_output_alias names a parameter that does not exist\n"
        "   1 | HloModule toy, input_output_alias={ {}: (4294967295, {}) }\n"
        "     |                                     ^"},
+      {"a donor that is not there",
+       "HloModule toy, buffer_donor={ (1, {}) }\nENTRY %m {\n  %p = f32[] parameter(0)\n}\n",
+       "x.hlo:1:31: error: buffer_donor names a parameter that does not exist\n"
+       "   1 | HloModule toy, buffer_donor={ (1, {}) }\n"
+       "     |                               ^"},
       {"a table with a row missing", "HloModule toy\nFileNames\n1 \"a\"\n3 \"b\"\n}\n",
        "x.hlo:4:1: error: expected row 2 of a table that is numbered 1, 2, 3\n"
        "   4 | 3 \"b\"\n"

@@ -80,6 +80,21 @@ TEST_CASE("aliases of nested results") {
   CHECK(program.aliases[1].parameter == 1);
 }
 
+TEST_CASE("donors, which need not have a result") {
+  const Program program = read_module(
+      "HloModule toy, buffer_donor={ (0, {}), (1, {1}) }\nENTRY main {\n"
+      "  p = f32[1] parameter(0)\n  q = (f32[2], f32[3]) parameter(1)\n"
+      "  ROOT t = f32[1] negate(p)\n}\n");
+  REQUIRE(program.donors.size() == 2);
+  CHECK(program.donors[0].parameter == 0);
+  CHECK(program.donors[0].parameter_node == 0);
+  CHECK(program.donors[1].parameter == 1);
+  CHECK(program.donors[1].parameter_node == 2);
+  CHECK(read_module("HloModule toy, buffer_donor={}\nENTRY m {\n  ROOT p = f32[1] "
+                    "parameter(0)\n}\n")
+            .donors.empty());
+}
+
 TEST_CASE("every form of an instruction") {
   // Written behind: p = f32[2], t = (f32[2], (s32[], bf16[4])), i = s32[].
   struct Row {

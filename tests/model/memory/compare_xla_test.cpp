@@ -46,7 +46,7 @@ std::string difference_of(const pb::HloFile& file) {
   if (!program.ok()) return to_text(program.error());
   const InspectReport report = make_inspect_report(*program, {});
   for (const Diagnostic& diagnostic : report.diagnostics)
-    if (diagnostic.code == "memory-differs") return diagnostic.message;
+    if (diagnostic.code == "memory-differs") return diagnostic.message();
   return "";
 }
 

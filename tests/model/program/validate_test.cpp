@@ -337,6 +337,10 @@ TEST_CASE("a result may only take the place of a parameter of its size") {
   CHECK(donate("{0}: (0, {}), {1,0}: (1, {1})") == "");
   CHECK(donate("{0}: (1, {0}, may-alias)") ==
         "parameter 't' is donated to result {0}, which has another size: f32[3] and f32[2]");
+  CHECK(donate("{0}: (0, {}), {1,0}: (0, {})") ==
+        "parameter 'a' is donated to two results, the second {1,0}");
+  CHECK(donate("{1,0}: (1, {1}), {1,0}: (0, {})") ==
+        "result {1,0} takes two parameters over, the second 'a'");
 }
 
 }  // namespace

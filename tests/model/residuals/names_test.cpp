@@ -96,6 +96,8 @@ TEST_CASE("what cannot be read is refused, with the place and what would be righ
       {R"({"schema": "spillway.names/1", "names": [], "devices": "8"})", devices},
       {R"({"schema": "spillway.names/1", "names": [], "devices": 0})", devices},
       {R"({"schema": "spillway.names/1", "names": [], "devices": 1.5})", devices},
+      {R"({"schema": "spillway.names/1", "names": [], "jaxlib": 12})",
+       " error: has damaged 'jaxlib'\n  a version as text, \"0.12.0.1\""},
       {sidecar("7"), entry("is not an object")},
       {sidecar("{}"), entry("has no name")},
       {sidecar(R"({"name": 7})"), entry("has no name")},

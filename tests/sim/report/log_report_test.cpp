@@ -198,6 +198,12 @@ TEST_CASE("handed cases: the number that decides") {
        "host-compute",
        false,
        {"very slowly"}},
+      {"C24: a result that the host keeps",
+       "E1200: Tensor which is moved to host (starting from tuple.64) is returned from the entry "
+       "computation but the layout for this output is not set to host memory.\n",
+       "host-result",
+       true,
+       {"refuses to compile (E1200)", "memory_kind=\"pinned_host\""}},
   });
 }
 

@@ -1,0 +1,22 @@
+// Options that say what a plan may use: --hbm-limit, --mem-fraction and --host-limit.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cli/command.h"
+#include "model/plan/budget.h"
+
+namespace spillway {
+
+struct BudgetOptions {
+  std::string hbm_limit, host_limit;
+  std::optional<double> fraction;
+};
+
+void add_budget_options(CLI::App& subcommand, BudgetOptions& options);
+
+/// Reads the sizes the user wrote; empty text is no wish.
+Result<BudgetWishes> read_wishes(const BudgetOptions& options);
+
+}  // namespace spillway

@@ -1,0 +1,270 @@
+#include "model/diagnostics/slice_offsets.h"
+
+#include <charconv>
+#include <vector>
+
+#include "model/cost/config_text.h"
+
+namespace spillway {
+namespace {
+
+std::optional<std::int64_t> to_integer(std::string_view text) {
+  std::int64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || at != end) return std::nullopt;
+  return number;
+}
+
+// Empty where the result does not fit 64 bits.
+std::optional<std::int64_t> add(std::int64_t a, std::int64_t b) {
+  std::int64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? std::nullopt : std::optional(sum);
+}
+std::optional<std::int64_t> subtract(std::int64_t a, std::int64_t b) {
+  std::int64_t difference = 0;
+  return __builtin_sub_overflow(a, b, &difference) ? std::nullopt : std::optional(difference);
+}
+std::optional<std::int64_t> multiply(std::int64_t a, std::int64_t b) {
+  std::int64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? std::nullopt : std::optional(product);
+}
+
+/// A computation that runs, and the instruction that called it there; the body of the loop has no
+/// caller here.
+struct Frame {
+  ComputationId computation;
+  std::optional<InstructionId> caller;
+  const Frame* outer = nullptr;
+};
+
+/// Works out a scalar integer of a loop's body for one value of the loop's counter.
+class Evaluator {
+ public:
+  Evaluator(const Program& program, ShapeNodeIndex counter_node, std::int64_t counter)
+      : program_(program), counter_node_(counter_node), counter_(counter) {}
+
+  std::optional<std::int64_t> value(const Frame& frame, Operand operand) {
+    if (++steps_ > kMostSteps) return std::nullopt;
+    const Computation& computation = program_[frame.computation];
+    const Instruction& in = computation[operand.instruction];
+    const auto operands = computation.operands(operand.instruction);
+    switch (in.opcode) {
+      case Opcode::kConstant:
+        return constant(in.literal);
+      case Opcode::kParameter:
+        return parameter(frame, parameter_number(in), operand.node);
+      case Opcode::kFusion:
+      case Opcode::kCall: {
+        const Frame inner{computation.called(operand.instruction)[0],
+                          InstructionId{frame.computation, operand.instruction}, &frame};
+        const Operand root = program_[inner.computation].root();
+        return value(inner, root_element(inner.computation, root, operand.node));
+      }
+      case Opcode::kTuple:
+        return std::nullopt;
+      default:
+        return operation(frame, in, computation.attributes(operand.instruction), operands);
+    }
+  }
+
+ private:
+  static constexpr int kMostSteps = 1000;
+
+  /// "4", "true", or a list that holds one number: "{4}".
+  static std::optional<std::int64_t> constant(std::string_view literal) {
+    if (literal == "true" || literal == "false") return literal == "true";
+    return to_integer(literal);
+  }
+
+  std::optional<std::int64_t> parameter(const Frame& frame, std::uint32_t number,
+                                        ShapeNodeIndex node) {
+    if (!frame.caller) {
+      if (node != counter_node_) return std::nullopt;
+      return counter_;
+    }
+    const auto operands = program_[frame.outer->computation].operands(frame.caller->instruction);
+    if (number >= operands.size()) return std::nullopt;
+    Operand outer = operands[number];
+    outer.node += node;
+    return value(*frame.outer, outer);
+  }
+
+  /// Element `node` of what a computation returns, looking through the tuple at its root.
+  Operand root_element(ComputationId id, Operand root, ShapeNodeIndex node) const {
+    const Computation& computation = program_[id];
+    if (node == 0 || computation[root.instruction].opcode != Opcode::kTuple)
+      return {root.instruction, root.node + node};
+    const auto elements = computation.operands(root.instruction);
+    return node <= elements.size() ? elements[node - 1] : root;
+  }
+
+  std::optional<std::int64_t> operation(const Frame& frame, const Instruction& in,
+                                        std::span<const Attribute> attributes,
+                                        std::span<const Operand> operands) {
+    std::vector<std::int64_t> x;
+    for (const Operand& operand : operands) {
+      const auto one = value(frame, operand);
+      if (!one) return std::nullopt;
+      x.push_back(*one);
+    }
+    switch (in.opcode) {
+      case Opcode::kBitcast:
+      case Opcode::kConvert:
+      case Opcode::kCopy:
+      case Opcode::kReshape:
+        return x[0];
+      case Opcode::kNegate:
+        return subtract(0, x[0]);
+      case Opcode::kAdd:
+        return add(x[0], x[1]);
+      case Opcode::kSubtract:
+        return subtract(x[0], x[1]);
+      case Opcode::kMultiply:
+        return multiply(x[0], x[1]);
+      case Opcode::kMaximum:
+        return std::max(x[0], x[1]);
+      case Opcode::kMinimum:
+        return std::min(x[0], x[1]);
+      case Opcode::kClamp:
+        return std::min(std::max(x[1], x[0]), x[2]);
+      case Opcode::kSelect:
+        return x[0] != 0 ? x[1] : x[2];
+      case Opcode::kCompare:
+        return compare(attributes, x);
+      default:
+        return std::nullopt;
+    }
+  }
+
+  static std::optional<std::int64_t> compare(std::span<const Attribute> attributes,
+                                             const std::vector<std::int64_t>& x) {
+    for (const Attribute& attribute : attributes) {
+      if (attribute.name != "direction") continue;
+      if (attribute.value == "LT") return x[0] < x[1];
+      if (attribute.value == "LE") return x[0] <= x[1];
+      if (attribute.value == "GT") return x[0] > x[1];
+      if (attribute.value == "GE") return x[0] >= x[1];
+      if (attribute.value == "EQ") return x[0] == x[1];
+      if (attribute.value == "NE") return x[0] != x[1];
+    }
+    return std::nullopt;
+  }
+
+  const Program& program_;
+  const ShapeNodeIndex counter_node_;
+  const std::int64_t counter_;
+  int steps_ = 0;
+};
+
+std::optional<SliceWalk> annotated_walk(const Computation& computation, InstructionIndex slice) {
+  const std::string_view config = computation.attribute(slice, "backend_config").value_or("");
+  std::string_view walk = json_value(config, "dynamic_slice_config");
+  // Since 0.12 the numbers stand one level deeper, and zeros in their old place.
+  if (const auto linear = json_value(walk, "linear"); !linear.empty()) walk = linear;
+  const auto offset = to_integer(json_value(walk, "byte_offset"));
+  const auto stride = to_integer(json_value(walk, "byte_stride"));
+  if (!offset || !stride) return std::nullopt;
+  return SliceWalk{*offset, *stride};
+}
+
+/// The dynamic slice of operand `number` in what an instruction calls.
+std::optional<InstructionIndex> slice_of_parameter(const Computation& computation,
+                                                   std::uint32_t number) {
+  for (const InstructionIndex i : computation.instructions())
+    if (computation[i].opcode == Opcode::kDynamicSlice &&
+        find_parameter(computation, computation.operands(i)[0]) == number)
+      return i;
+  return std::nullopt;
+}
+
+struct Counter {
+  ShapeNodeIndex node = 0;
+  std::int64_t init = 0, step = 1;
+};
+
+std::optional<Counter> find_counter(const Program& program, InstructionId loop) {
+  const Computation& computation = program[loop.computation];
+  const std::string_view config =
+      computation.attribute(loop.instruction, "backend_config").value_or("");
+  const auto index =
+      to_integer(json_value(json_value(config, "known_induction_variable"), "tuple_index"));
+  const std::string_view steps = json_value(config, "known_init_step");
+  const auto init = to_integer(json_value(steps, "init"));
+  const auto step = to_integer(json_value(steps, "step"));
+  const Shape carried = computation[loop.instruction].shape;
+  if (!index || !init || !step || *index < 0 || *index >= carried.tuple_size()) return std::nullopt;
+  return Counter{carried.element_node(static_cast<std::uint32_t>(*index)), *init, *step};
+}
+
+/// A dynamic slice, and the calls that lead from the body of the loop to it.
+struct Located {
+  InstructionId slice;
+  std::vector<InstructionId> calls;
+};
+
+std::optional<Located> locate_slice(const Program& program, const FlatSchedule& schedule,
+                                    const StackAccess& read, ComputationId body) {
+  Located located{read.instruction, {}};
+  for (ComputationId at = read.instruction.computation; at != body;) {
+    const auto caller = schedule.caller[at];
+    if (!caller || program[*caller].opcode == Opcode::kWhile) return std::nullopt;
+    located.calls.insert(located.calls.begin(), *caller);
+    at = caller->computation;
+  }
+  if (program[read.instruction].opcode == Opcode::kFusion) {
+    located.calls.push_back(read.instruction);
+    const ComputationId fused =
+        program[read.instruction.computation].called(read.instruction.instruction)[0];
+    const auto inner = slice_of_parameter(program[fused], read.operand);
+    if (!inner) return std::nullopt;
+    located.slice = {fused, *inner};
+  }
+  const Instruction& slice = program[located.slice];
+  if (slice.opcode != Opcode::kDynamicSlice || slice.operand_count < 2) return std::nullopt;
+  return located;
+}
+
+/// The walk that the slice's index along the first dimension makes, which is the stack's.
+std::optional<SliceWalk> asked_walk(const Program& program, const Located& located,
+                                    ComputationId body, const Counter& counter) {
+  std::vector<Frame> frames(located.calls.size() + 1);
+  frames[0].computation = body;
+  for (std::size_t k = 0; k < located.calls.size(); ++k) {
+    const InstructionId call = located.calls[k];
+    frames[k + 1] = {program[call.computation].called(call.instruction)[0], call, &frames[k]};
+  }
+  const Computation& computation = program[located.slice.computation];
+  const Operand index = computation.operands(located.slice.instruction)[1];
+  const auto index_at = [&](std::int64_t value) {
+    return Evaluator(program, counter.node, value).value(frames.back(), index);
+  };
+  const auto next = add(counter.init, counter.step);
+  const auto first = index_at(counter.init);
+  const auto second = next ? index_at(*next) : std::nullopt;
+  if (!first || !second) return std::nullopt;
+  const std::int64_t a_layer = program[located.slice].shape.bytes().value();
+  const auto step = subtract(*second, *first);
+  const auto offset = multiply(*first, a_layer);
+  const auto stride = step ? multiply(*step, a_layer) : std::nullopt;
+  if (!offset || !stride) return std::nullopt;
+  return SliceWalk{*offset, *stride};
+}
+
+}  // namespace
+
+std::optional<WrongSlice> find_wrong_slice(const Program& program, const FlatSchedule& schedule,
+                                           const StackAccess& read) {
+  const auto counter = find_counter(program, read.loop);
+  if (!counter) return std::nullopt;
+  const ComputationId body = program[read.loop.computation].called(read.loop.instruction)[1];
+  const auto located = locate_slice(program, schedule, read, body);
+  if (!located) return std::nullopt;
+  const auto annotated =
+      annotated_walk(program[located->slice.computation], located->slice.instruction);
+  const auto asked = asked_walk(program, *located, body, *counter);
+  if (!annotated || !asked || *asked == *annotated) return std::nullopt;
+  return WrongSlice{*asked, *annotated};
+}
+
+}  // namespace spillway

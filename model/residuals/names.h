@@ -22,7 +22,7 @@ struct CheckpointName {
 struct NameList {
   std::vector<CheckpointName> names;  ///< in the order of the program
   std::int64_t devices = 1;
-  std::string jaxlib;  ///< the version that compiled the step, "0.12.0.1"; empty where not said
+  std::string jaxlib = {};  ///< the version that compiled the step, "0.12.0.1"; empty where not said
 };
 
 /// Reads a sidecar. Errors carry the path, and line and column where the JSON is damaged.

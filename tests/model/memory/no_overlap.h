@@ -55,7 +55,9 @@ inline std::string find_overlap(const Program& program, const MemoryAssignment& 
 /// An instruction that reads what is not there (any more), as text; empty when there is none.
 inline std::string find_lost_read(const Program& program, const MemoryAssignment& memory) {
   for (const InstructionId id : memory.schedule.order) {
-    if (is_free(program[id]) || program[id].opcode == Opcode::kWhile) continue;
+    const Opcode opcode = program[id].opcode;
+    // What a loop or an async start runs is in the order itself.
+    if (is_free(program[id]) || opcode == Opcode::kWhile || opcode == Opcode::kAsyncStart) continue;
     const LogicalTime now = memory.schedule.position[id.computation][id.instruction.index];
     for (const Operand& operand : program[id.computation].operands(id.instruction)) {
       const ValueId value = memory.values.at(id.computation, operand);

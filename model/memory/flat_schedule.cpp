@@ -13,6 +13,7 @@ class Flattener {
     flat_.position.resize(n);
     flat_.span.resize(n);
     flat_.caller.resize(n);
+    flat_.async_start.resize(n);
     flat_.async_done.resize(n);
     wrapped_by_.resize(n);
     flat_.order.reserve(program.instruction_count());
@@ -24,6 +25,7 @@ class Flattener {
     for (const ComputationId id : ids(program_.computations)) {
       if (!wrapped_by_[id]) continue;
       const InstructionId start = *wrapped_by_[id];
+      flat_.async_start[id] = flat_.position[start.computation][start.instruction.index];
       if (const auto done = find_done(program_[start.computation], start.instruction))
         flat_.async_done[id] = flat_.position[start.computation][done->index];
     }

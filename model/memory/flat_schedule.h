@@ -33,8 +33,9 @@ struct FlatSchedule {
   IdVector<ComputationId, Span> span;
   IdVector<ComputationId, std::optional<InstructionId>>
       caller;  ///< who runs it: a while, call, …, start
-  /// For computations that an async start wraps, directly or further out: the position of its done.
-  IdVector<ComputationId, std::optional<LogicalTime>> async_done;
+  /// For computations that an async start wraps, directly or further out: the positions of the
+  /// start and of its done. The done is empty where it is in another computation.
+  IdVector<ComputationId, std::optional<LogicalTime>> async_start, async_done;
 
   bool reaches(ComputationId id) const { return !position[id].empty(); }
   LogicalTime end() const { return LogicalTime(static_cast<std::int32_t>(order.size())); }

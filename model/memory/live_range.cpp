@@ -58,6 +58,7 @@ class LivenessFinder {
   }
   void extend_positions(InstructionId id);
   void extend_uses(InstructionId id);
+  LogicalTime definition_start(InstructionId id, const FlatSchedule::Span& span) const;
   LogicalTime definition_end(InstructionId id, const FlatSchedule::Span& span) const;
   void make_disjoint();
 
@@ -147,10 +148,8 @@ void LivenessFinder::find_ranges() {
   for (const ValueId value : ids(values_.values())) {
     const InstructionId id = values_[value].defined_at.instruction;
     const FlatSchedule::Span& span = flat_.span[id.computation];
-    const bool parameter = program_[id].opcode == Opcode::kParameter;
-    result_.ranges[value] = {
-        parameter ? span.start : flat_.position[id.computation][id.instruction.index],
-        definition_end(id, span)};
+    const LogicalTime start = definition_start(id, span);
+    result_.ranges[value] = {start, std::max(start, definition_end(id, span))};
   }
   for (const ComputationId id : ids(program_.computations)) {
     if (!flat_.reaches(id)) continue;
@@ -166,6 +165,16 @@ void LivenessFinder::find_ranges() {
       if (const ValueId value = values_.at(id, node); !result_.donated.contains(value))
         extend_to(value, flat_.end());
   }
+}
+
+LogicalTime LivenessFinder::definition_start(InstructionId id,
+                                             const FlatSchedule::Span& span) const {
+  const bool parameter = program_[id].opcode == Opcode::kParameter;
+  const LogicalTime start =
+      parameter ? span.start : flat_.position[id.computation][id.instruction.index];
+  // Soon after it began to write %x#1, XLA began to count what an async start wraps from the start.
+  const auto async = flat_.async_start[id.computation];
+  return async && !program_.has_explicit_elements ? std::max(start, *async) : start;
 }
 
 LogicalTime LivenessFinder::definition_end(InstructionId id, const FlatSchedule::Span& span) const {

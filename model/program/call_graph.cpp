@@ -5,7 +5,8 @@
 #include <boost/graph/depth_first_search.hpp>
 #include <boost/graph/topological_sort.hpp>
 #include <limits>
-#include <unordered_map>
+
+#include "model/program/control_predecessors.h"
 
 namespace spillway {
 namespace {
@@ -28,34 +29,6 @@ struct CycleFinder : boost::dfs_visitor<> {
     if (!*found) *found = ComputationId(boost::target(edge, graph));
   }
   std::optional<ComputationId>* found;
-};
-
-/// What control-predecessors={%a, %b} says. Names only, looked up once a computation has some.
-class ControlPredecessors {
- public:
-  explicit ControlPredecessors(const Computation& computation) : computation_(computation) {}
-
-  std::vector<InstructionIndex> of(InstructionIndex i) {
-    std::vector<InstructionIndex> found;
-    const auto list = computation_.attribute(i, "control-predecessors");
-    if (!list) return found;
-    if (by_name_.empty())
-      for (const InstructionIndex other : computation_.instructions())
-        by_name_.emplace(computation_[other].name, other);
-    constexpr std::string_view kBetween = "{}%, \t\r\n";
-    std::size_t at = 0;
-    while ((at = list->find_first_not_of(kBetween, at)) != std::string_view::npos) {
-      const std::size_t end = std::min(list->find_first_of(kBetween, at), list->size());
-      if (const auto named = by_name_.find(list->substr(at, end - at)); named != by_name_.end())
-        found.push_back(named->second);
-      at = end;
-    }
-    return found;
-  }
-
- private:
-  const Computation& computation_;
-  std::unordered_map<std::string_view, InstructionIndex> by_name_;
 };
 
 std::int64_t saturating_product(std::int64_t a, std::int64_t b) {

@@ -69,7 +69,7 @@ enum class MemorySpace : std::uint8_t {
   kTempBuffer = 2,
   kPinnedHost = 5,
 };
-/// Whether the space lies in pinned host memory; every other space is device memory.
+/// Pinned host memory. Every other space counts as device memory, 6 (unpinned host) too, as in XLA.
 constexpr bool is_host(MemorySpace space) { return space == MemorySpace::kPinnedHost; }
 
 /// Which element of a (nested) tuple, as a node of the flat shape; node 0 is the whole.

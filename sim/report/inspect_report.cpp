@@ -21,7 +21,17 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
   return text;
 }
 
-std::string memory_text(const MemoryReport& memory) {
+/// What the order of execution costs, in words.
+std::string price_of_order(const MemoryReport& memory, const MinimalOrder& order) {
+  if (!order.scheduler) return "no scheduler for memory found an order that needs less";
+  const Bytes given = memory.totals.total_device;
+  const Bytes price = given - order.total_device;
+  return fmt::format("the order costs {} ({:.1f} %); scheduler: {}", format_bytes(price),
+                     100 * static_cast<double>(price.value()) / static_cast<double>(given.value()),
+                     name_of(*order.scheduler));
+}
+
+std::string memory_text(const MemoryReport& memory, const std::optional<MinimalOrder>& order) {
   const MemoryTotals& t = memory.totals;
   TextTable table({"HBM of one device", ">", ""});
   table.add({"total", format_bytes(t.total_device),
@@ -35,6 +45,9 @@ std::string memory_text(const MemoryReport& memory) {
              fmt::format("at position {}, {}", memory.live_peak_at.value(),
                          memory.live_peak_instruction)});
   table.add({"without fragmentation", format_bytes(t.no_fragmentation), ""});
+  if (order)
+    table.add({"in a memory-minimal order", format_bytes(order->total_device),
+               price_of_order(memory, *order)});
   table.add({"pinned host memory", format_bytes(host_bytes(t)),
              fmt::format("temporaries {}, arguments {}", format_bytes(t.host_temp),
                          format_bytes(t.host_argument))});
@@ -176,8 +189,12 @@ InspectReport without_memory(const Program& program) {
 InspectReport make_inspect_report(const Program& program, const NameList& names,
                                   const InspectContext& context) {
   const Result<Schedule> schedule = text_schedule(program);
-  if (schedule.ok())
-    return make_inspect_report(program, names, assign_memory(program, *schedule), context);
+  if (schedule.ok()) {
+    const MemoryAssignment assignment = assign_memory(program, *schedule);
+    InspectReport report = make_inspect_report(program, names, assignment, context);
+    report.minimal_order = find_minimal_order(program, assignment);
+    return report;
+  }
   InspectReport report = without_memory(program);
   report.diagnostics.push_back({"not-scheduled", Severity::kWarning, schedule.error().text + ":",
                                 schedule.error().advice + ".", ""});
@@ -200,7 +217,7 @@ std::string render_text(const InspectReport& report) {
       "{}  {} instructions in {} computations, {} device(s)\n{}\n", report.program_name,
       format_count(static_cast<std::int64_t>(report.instructions)),
       format_count(static_cast<std::int64_t>(report.computations)), report.devices, report.path)};
-  if (report.memory) sections.push_back(memory_text(*report.memory));
+  if (report.memory) sections.push_back(memory_text(*report.memory, report.minimal_order));
   sections.push_back(fmt::format("Matrix products of a step  {}   all operations  {}\n",
                                  format_flops(report.flops.dot_per_step),
                                  format_flops(report.flops.all_per_step)));
@@ -219,6 +236,8 @@ std::string render_json(const InspectReport& report) {
                      {"instructions", report.instructions}, {"computations", report.computations},
                      {"devices", report.devices},           {"scheduled", report.scheduled}};
   json["memory"] = report.memory ? memory_json(*report.memory) : Json(nullptr);
+  if (report.minimal_order)
+    json["memory"]["minimal_order_bytes"] = report.minimal_order->total_device.value();
   json["transfers"] = report.memory ? traffic_json(report.memory->traffic) : Json(nullptr);
   json["dot_flops_per_step"] = report.flops.dot_per_step.value();
   json["flops_per_step"] = report.flops.all_per_step.value();

@@ -9,6 +9,7 @@
 #include "model/memory/memory_report.h"
 #include "model/program/program.h"
 #include "model/residuals/residuals.h"
+#include "sim/schedule/memory_scheduler.h"
 
 namespace spillway {
 
@@ -19,6 +20,8 @@ struct InspectReport {
   bool scheduled = false;
   /// Absent for a module without a schedule: memory hangs on the order.
   std::optional<MemoryReport> memory;
+  /// What the program would need in an order made for memory; absent where nobody asked.
+  std::optional<MinimalOrder> minimal_order;
   ResidualTable residuals;
   ProgramFlops flops;
   std::vector<Diagnostic> diagnostics;
@@ -35,7 +38,7 @@ struct InspectContext {
 /// Reads what a program holds, and refers to it. `names` may be empty.
 InspectReport make_inspect_report(const Program& program, const NameList& names,
                                   const InspectContext& context = {});
-/// The same of a scheduled program whose memory is assigned already.
+/// The same of a scheduled program whose memory is assigned already, without a minimal order.
 InspectReport make_inspect_report(const Program& program, const NameList& names,
                                   const MemoryAssignment& assignment,
                                   const InspectContext& context = {});

@@ -176,6 +176,12 @@ ENTRY %main (a: s32[]) -> s32[] {
   CHECK(
       !flat.async_done[find_instruction(program, "q").computation]);  // its done is somewhere else
   CHECK(!flat.async_done[program.entry]);
+  for (const auto& [inner, start] : {std::pair("p", "start"), {"r", "start"}, {"q", "start2"}}) {
+    CAPTURE(inner);
+    CHECK(flat.async_start[find_instruction(program, inner).computation] ==
+          flat.position[program.entry][find_instruction(program, start).instruction.index]);
+  }
+  CHECK(!flat.async_start[program.entry]);
   const Computation& entry = program.entry_computation();
   CHECK(find_done(entry, find_instruction(program, "start").instruction) ==
         find_instruction(program, "done").instruction);

@@ -52,4 +52,24 @@ inline std::string find_overlap(const Program& program, const MemoryAssignment& 
   return "";
 }
 
+/// An instruction that reads what is not there (any more), as text; empty when there is none.
+inline std::string find_lost_read(const Program& program, const MemoryAssignment& memory) {
+  for (const InstructionId id : memory.schedule.order) {
+    const Opcode opcode = program[id].opcode;
+    // What a loop or an async start runs is in the order itself.
+    if (is_free(program[id]) || opcode == Opcode::kWhile || opcode == Opcode::kAsyncStart) continue;
+    const LogicalTime now = memory.schedule.position[id.computation][id.instruction.index];
+    for (const Operand& operand : program[id.computation].operands(id.instruction)) {
+      const ValueId value = memory.values.at(id.computation, operand);
+      const LiveRange& range = memory.liveness.ranges[value];
+      const std::string what = std::string(program[id].name) + " reads " +
+                               std::string(program[id.computation][operand.instruction].name);
+      if (now < range.start || range.end < now) return what;
+      if (!memory.cell_of[value] && memory.values[value].shape.bytes() > Bytes(0))
+        return what + ", which lies nowhere";
+    }
+  }
+  return "";
+}
+
 }  // namespace spillway::testing

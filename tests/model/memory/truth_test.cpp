@@ -6,44 +6,24 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "model/hlo/read_program.h"
 #include "model/memory/memory_report.h"
 #include "model/plan/budget.h"
 #include "tests/golden.h"
 #include "tests/model/memory/buffer_assignment.h"
+#include "tests/model/memory/loaded_dump.h"
 #include "tests/model/memory/no_overlap.h"
-#include "tests/support/csv_rows.h"
 
 namespace spillway {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// The file of a dump folder whose name ends like this.
-fs::path file_in(const fs::path& folder, const std::string& ending) {
-  for (const auto& entry : fs::directory_iterator(folder))
-    if (entry.path().string().ends_with(ending)) return entry.path();
-  FAIL("no " << ending << " in " << folder.string());
-  return {};
-}
-
-struct Loaded {
-  Program program;
-  MemoryAssignment memory;
-};
-
-Loaded load(const fs::path& folder) {
-  Result<Program> program = read_program(folder.string());
-  if (!program.ok()) FAIL(to_text(program.error()));
-  const Result<Schedule> schedule = text_schedule(*program);
-  if (!schedule.ok()) FAIL(to_text(schedule.error()));
-  MemoryAssignment memory = assign_memory(*program, *schedule);
-  return {std::move(program).value(), std::move(memory)};
-}
+using testing::file_in;
+using testing::load_dump;
+using testing::LoadedDump;
 
 /// Compares allocation by allocation, in the order of XLA's list but for thread-local scalars, and
 /// every value's place.
-testing::PlaceComparison compare_by_allocation(const fs::path& folder, const Loaded& loaded) {
+testing::PlaceComparison compare_by_allocation(const fs::path& folder, const LoadedDump& loaded) {
   testing::TrueAssignment truth =
       testing::read_buffer_assignment(file_in(folder, "-buffer-assignment.txt.gz").string());
   std::vector<std::string> found;
@@ -70,7 +50,7 @@ TEST_CASE("the dumps in examples/: totals, every allocation, every value") {
   for (const std::string name : {"keep", "offload_qkv", "offload_all"}) {
     CAPTURE(name);
     const fs::path folder = testing::source_path("examples/jax/dumps/" + name);
-    const Loaded loaded = load(folder);
+    const LoadedDump loaded = load_dump(folder);
     const auto truth = nlohmann::json::parse(std::ifstream(folder / "truth.json"));
     const auto& analysis = truth["memory_analysis"];
     const auto wanted = [&analysis](const char* key) {
@@ -97,12 +77,11 @@ TEST_CASE("the corpus: totals, every allocation, every value") {
   const auto corpus = testing::shared_folder("corpus");
   if (!corpus) return;
   std::size_t programs = 0, values = 0, at_offset = 0;
-  for (const testing::CsvRow& row : testing::read_csv(*corpus / "corpus.csv")) {
+  for (const testing::CsvRow& row : testing::corpus_rows(*corpus)) {
     const std::string& id = row.at("id");
-    if (row.at("status") != "ok" || !fs::exists(*corpus / id)) continue;
     CAPTURE(id);
     ++programs;
-    const Loaded loaded = load(*corpus / id);
+    const LoadedDump loaded = load_dump(*corpus / id);
     const testing::PlaceComparison places = compare_by_allocation(*corpus / id, loaded);
     values += places.values;
     at_offset += places.at_offset;

@@ -56,12 +56,14 @@ TEST_CASE("the JSON of inspect keeps its contract") {
                                   {"total_device_bytes", Is::kInteger},
                                   {"live_peak_bytes", Is::kInteger},
                                   {"no_fragmentation_bytes", Is::kInteger},
+                                  {"minimal_order_bytes", Is::kInteger},
                                   {"largest_allocation_bytes", Is::kInteger},
                                   {"host_temp_bytes", Is::kInteger},
                                   {"host_argument_bytes", Is::kInteger},
                                   {"host_output_bytes", Is::kInteger}});
     check_fields(json["transfers"],
                  {{"d2h_bytes_per_step", Is::kInteger}, {"h2d_bytes_per_step", Is::kInteger}});
+    CHECK(json["memory"]["minimal_order_bytes"] <= json["memory"]["total_device_bytes"]);
     CHECK(json["residuals"].size() == row.residuals);
     for (const Json& residual : json["residuals"]) {
       check_fields(residual, {{"id", Is::kText},
@@ -141,6 +143,29 @@ TEST_CASE("programs that hold little are answered like others") {
     if (row.total >= 0) CHECK(json["memory"]["total_device_bytes"] == row.total);
     CHECK(json["live_at_peak"].size() >= row.live);
   }
+}
+
+TEST_CASE("what the order costs stands beside the total") {
+  // Both of 2560 bytes at once as given; one would do at a time.
+  const Program wasteful = testing::read_entry(R"(
+  %a = f32[64]{0} parameter(0)
+  %x = f32[640]{0} custom-call(%a), custom_call_target="f"
+  %y = f32[640]{0} custom-call(%a), custom_call_target="f"
+  %u = f32[64]{0} custom-call(%x), custom_call_target="f"
+  %v = f32[64]{0} custom-call(%y), custom_call_target="f"
+  ROOT %out = f32[64]{0} custom-call(%u, %v), custom_call_target="f"
+)");
+  const InspectReport report = make_inspect_report(wasteful, {});
+  const Json memory = Json::parse(render_json(report))["memory"];
+  CHECK(memory["total_device_bytes"] == 256 + 256 + 2 * 2560 + 256);
+  CHECK(memory["minimal_order_bytes"] == 256 + 256 + 2560 + 2 * 256);
+  CHECK(line_with(render_text(report), "in a memory-minimal order")
+            .ends_with("the order costs 2.25 KiB (39.1 %); scheduler: list"));
+  const Program best = toy_program(kOnlyParameter);
+  const InspectReport nothing_better = make_inspect_report(best, {});
+  CHECK(Json::parse(render_json(nothing_better))["memory"]["minimal_order_bytes"] == 32);
+  CHECK(line_with(render_text(nothing_better), "in a memory-minimal order")
+            .ends_with("no scheduler for memory found an order that needs less"));
 }
 
 TEST_CASE("a module without an order is read as far as that goes") {

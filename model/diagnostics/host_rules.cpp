@@ -80,8 +80,8 @@ std::optional<Finding> host_pool_growth(const Evidence& in) {
   for (const Allocation& allocation : in.assignment.allocations)
     if (is_host(allocation.space)) requests.push_back(allocation.size);
   // Arguments are there first, the block of temporaries comes when the step runs.
-  std::ranges::stable_partition(requests,
-                                [&](Bytes size) { return size != in.memory.totals.host_temp; });
+  std::stable_partition(requests.begin(), requests.end(),
+                        [&](Bytes size) { return size != in.memory.totals.host_temp; });
   const Bytes need = host_bytes(in.memory.totals);
   const Bytes limit = std::max(kDefaultHostPool, Bytes(host_pool_gib(need) << 30));
   const Bytes pinned = pinned_by_growth(requests, limit);

@@ -47,7 +47,7 @@ std::vector<Row> to_rows(const Allocations& allocations) {
   for (const auto& allocation : allocations) rows.push_back(to_row(allocation));
   const auto scalars = std::stable_partition(
       rows.begin(), rows.end(), [](const Row& row) { return row.kind != Row::kThreadLocal; });
-  std::ranges::sort(scalars, rows.end(), {}, &Row::size);  // iterators: clang 14 takes no subrange
+  std::ranges::sort(scalars, rows.end(), {}, &Row::size);
   return rows;
 }
 

@@ -79,7 +79,7 @@ std::uint32_t use_mutants(const std::string& content, std::uint32_t count,
 }
 
 TEST_CASE("damaged small programs do no harm") {
-  for (const char* name : {"scan.txt", "old_forms.txt"}) {
+  for (const char* name : {"scan.txt", "old_forms.txt", "inner_text.txt"}) {
     CAPTURE(std::string(name));
     const std::string text =
         testing::read_text(testing::source_path(std::string("tests/fuzz/hlo_text_seeds/") + name));

@@ -1,7 +1,5 @@
 #include "model/hlo/call_reader.h"
 
-#include <algorithm>
-
 namespace spillway::hlo {
 
 /// Told apart by the length of the name first: most attributes call nothing.
@@ -12,7 +10,7 @@ void CallReader::note(std::string_view name, std::string_view value,
       if (name == "body") roles_.body = read_one(value);
       return;
     case 5:
-      if (name == "calls") called.push_back(read_one(value));
+      if (name == "calls") read_list(value, called);
       if (name == "index" && is(value[0], kDigit))
         if (const auto numbers = parse_integers(value); !numbers.empty()) roles_.index = numbers[0];
       return;
@@ -52,25 +50,60 @@ void CallReader::finish(const Instruction& instruction, std::vector<ComputationI
     called.insert(called.end(), {*roles_.if_true, *roles_.if_false});
 }
 
+/// %a, a, or { x = … }
 ComputationId CallReader::read_one(std::string_view value) {
-  if (value.starts_with('{')) {
-    cursor_.fail_at(value, "a computation written inside an instruction is not read",
-                    "dump with XLA's default print options");
-    return {};
+  if (!value.starts_with('{')) {
+    if (value.starts_with('%')) value.remove_prefix(1);
+    return computations_.mention(value);
   }
-  if (value.starts_with('%')) value.remove_prefix(1);
-  return computations_.mention(value);
+  const std::size_t behind = cursor_.position();
+  cursor_.move_to(value);
+  ComputationId id;
+  if (holds_instructions())
+    id = read_inner();
+  else
+    cursor_.fail_at(value, "expected the name of a computation, or its instructions in braces");
+  cursor_.move_to(behind);
+  return id;
 }
 
-/// {%a, %b}
+/// {%a, %b}, {{ x = … }, %b}, or what one computation may be
 void CallReader::read_list(std::string_view value, std::vector<ComputationId>& called) {
-  constexpr std::string_view kBetween = "{}%, \t\r\n";
-  std::size_t at = 0;
-  while ((at = value.find_first_not_of(kBetween, at)) != std::string_view::npos) {
-    const std::size_t end = std::min(value.find_first_of(kBetween, at), value.size());
-    called.push_back(computations_.mention(value.substr(at, end - at)));
-    at = end;
+  if (!value.starts_with('{')) return called.push_back(read_one(value));
+  const std::size_t behind = cursor_.position();
+  cursor_.move_to(value);
+  if (holds_instructions()) {
+    called.push_back(read_inner());
+  } else {
+    cursor_.expect('{');
+    while (!cursor_.failed() && !cursor_.accept('}')) {
+      called.push_back(cursor_.peek() == '{'
+                           ? read_inner()
+                           : computations_.mention(cursor_.name("a computation")));
+      cursor_.accept(',');
+    }
   }
+  cursor_.move_to(behind);
+}
+
+/// Whether the braces at the cursor open with an instruction, and not with a name alone.
+bool CallReader::holds_instructions() {
+  const std::size_t start = cursor_.position();
+  cursor_.expect('{');
+  cursor_.accept_word("ROOT");
+  const char first = cursor_.peek();
+  const bool holds =
+      (first == '%' || is(first, kName)) && (cursor_.name("a name"), cursor_.peek() == '=');
+  cursor_.move_to(start);
+  return holds;
+}
+
+/// Its instructions have attributes of their own.
+ComputationId CallReader::read_inner() {
+  const Roles outer = roles_;
+  const ComputationId id = read_inner_(outer.caller);
+  roles_ = outer;
+  return id;
 }
 
 }  // namespace spillway::hlo

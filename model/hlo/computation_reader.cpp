@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "model/hlo/async_spelling.h"
+#include "model/hlo/inner_text.h"
 
 namespace spillway::hlo {
 namespace {
@@ -18,6 +19,13 @@ bool needs_call(Opcode opcode) {
   return opcode == Opcode::kFusion || opcode == Opcode::kCall || opcode == Opcode::kAsyncStart;
 }
 
+/// Moves the operands that `reader` has so far to those that wait.
+void stash(std::vector<Operand>& operands, Instruction& reader, std::vector<Operand>& waiting) {
+  const auto first = operands.begin() + reader.first_operand;
+  waiting.insert(waiting.end(), first, operands.end());
+  operands.erase(first, operands.end());
+}
+
 std::string_view without_blanks(std::string_view text) {
   constexpr std::string_view kBlanks = " \t\r\n";
   const std::size_t first = std::min(text.find_first_not_of(kBlanks), text.size());
@@ -28,7 +36,8 @@ std::string_view without_blanks(std::string_view text) {
 
 ComputationReader::ComputationReader(std::shared_ptr<const std::string> text, Cursor& cursor)
     : cursor_(cursor),
-      calls_(cursor, computations_),
+      calls_(cursor, computations_,
+             [this](std::string_view name) { return read_inner_computation(name); }),
       storage_(std::make_shared<TextAndShapes>(TextAndShapes{std::move(text), shapes_.pool()})) {}
 
 void ComputationReader::read() {
@@ -38,6 +47,7 @@ void ComputationReader::read() {
     return cursor_.fail_at(name, "a second module begins here", "give one module a file");
   read_signature();
   read_instructions(name);
+  read_thread();
   if (cursor_.failed()) return;
   const auto id = computations_.define(name, finish(name));
   if (!id) return cursor_.fail_at(name, "computation " + quoted(name) + " is defined twice");
@@ -79,7 +89,6 @@ void ComputationReader::read_instructions(std::string_view computation) {
                                "the file may be cut");
     read_instruction();
   }
-  read_thread();
   if (!last_ && !cursor_.failed())
     cursor_.fail_at(computation, "computation " + quoted(computation) + " has no instructions");
   check_parameters(computation);
@@ -87,20 +96,10 @@ void ComputationReader::read_instructions(std::string_view computation) {
 
 void ComputationReader::read_instruction() {
   const bool is_root = cursor_.accept_word("ROOT");
-  Instruction instruction;
-  instruction.name = cursor_.name("an instruction");
+  const std::string_view name = cursor_.name("an instruction");
   cursor_.expect('=');
-  instruction.shape = shapes_.read(cursor_);
-  instruction.opcode_text = cursor_.word();
-  if (instruction.opcode_text.empty()) return cursor_.fail_here("expected an operation: add(…)");
-  instruction.opcode = read_opcode(instruction.opcode_text);
-  instruction.first_operand = static_cast<std::uint32_t>(parts_.operands.size());
-  instruction.first_called = static_cast<std::uint32_t>(parts_.called.size());
-  instruction.first_attribute = static_cast<std::uint32_t>(parts_.attributes.size());
-  if (instruction.opcode == Opcode::kParameter || instruction.opcode == Opcode::kConstant)
-    read_literal(instruction);
-  else
-    read_operands(instruction);
+  Instruction instruction = read_operation();
+  instruction.name = name;
   read_attributes(instruction);
   if (cursor_.failed()) return;
 
@@ -114,6 +113,29 @@ void ComputationReader::read_instruction() {
   if (!is_root) return;
   if (root_) return cursor_.fail_at(instruction.name, "a computation has one ROOT, not two");
   root_ = last_;
+}
+
+/// f32[2] add(%p, %q), what stands between a name and its attributes.
+Instruction ComputationReader::read_operation() {
+  Instruction instruction;
+  const bool has_shape = !starts_operation(cursor_);
+  if (has_shape) instruction.shape = shapes_.read(cursor_);
+  instruction.opcode_text = cursor_.word();
+  if (instruction.opcode_text.empty()) {
+    cursor_.fail_here("expected an operation: add(…)");
+    return instruction;
+  }
+  instruction.opcode = read_opcode(instruction.opcode_text);
+  instruction.first_operand = static_cast<std::uint32_t>(parts_.operands.size());
+  if (instruction.opcode == Opcode::kParameter || instruction.opcode == Opcode::kConstant)
+    read_literal(instruction);
+  else
+    read_operands(instruction);
+  if (!has_shape && !cursor_.failed()) infer_shape(instruction);
+  // Operations inside the parentheses may have put down calls of their own.
+  instruction.first_called = static_cast<std::uint32_t>(parts_.called.size());
+  instruction.first_attribute = static_cast<std::uint32_t>(parts_.attributes.size());
+  return instruction;
 }
 
 /// The number of a parameter, the value of a constant.
@@ -131,22 +153,38 @@ void ComputationReader::read_literal(Instruction& instruction) {
   instruction.literal = number;
 }
 
+/// The operands of one instruction stand side by side: those read before an operation that is
+/// written between them wait until that has put down its own.
 void ComputationReader::read_operands(Instruction& instruction) {
   if (!cursor_.expect('(')) return;
+  std::vector<Operand> waiting;
   if (!cursor_.accept(')')) {
-    do read_operand();
+    do read_operand(instruction, waiting);
     while (cursor_.accept(','));
     cursor_.expect(')');
+  }
+  if (!waiting.empty()) [[unlikely]] {
+    stash(parts_.operands, instruction, waiting);
+    parts_.operands.insert(parts_.operands.end(), waiting.begin(), waiting.end());
   }
   instruction.operand_count =
       static_cast<std::uint32_t>(parts_.operands.size()) - instruction.first_operand;
 }
 
-/// %x, %x#1#0, or with the shape in front as older XLA prints it.
-void ComputationReader::read_operand() {
-  const char first = cursor_.peek();
-  const std::string_view name =
-      first == '%' ? cursor_.name("an operand") : read_unusual_operand(first);
+/// %x, %x#1#0, with the shape in front as older XLA prints it, or an operation.
+void ComputationReader::read_operand(Instruction& reader, std::vector<Operand>& waiting) {
+  if (const char first = cursor_.peek(); first != '%') [[unlikely]] {
+    const std::size_t start = cursor_.position();
+    const bool has_shape = read_operand_shape(first);
+    if (starts_operation(cursor_)) {
+      if (has_shape) cursor_.move_to(start);
+      stash(parts_.operands, reader, waiting);
+      waiting.push_back(read_inner_operation());
+      reader.first_operand = static_cast<std::uint32_t>(parts_.operands.size());
+      return;
+    }
+  }
+  const std::string_view name = cursor_.name("an operand");
   if (cursor_.failed()) return;
   const Operand* const known = values_.find(name);
   if (known == nullptr)
@@ -160,28 +198,22 @@ void ComputationReader::read_operand() {
   parts_.operands.push_back(operand);
 }
 
-/// (f32[2], s32[]) %x, f32[2]{0} %x, or x without a %.
-std::string_view ComputationReader::read_unusual_operand(char first) {
-  const std::size_t start = cursor_.position();
-  if (first == '(') {
-    shapes_.read(cursor_);
-    return cursor_.name("an operand");
-  }
-  std::string_view name = cursor_.name("an operand");
-  const std::string_view rest = cursor_.rest();
-  if (rest.starts_with('[') || (name == "b" && rest.starts_with('('))) {
+/// (f32[2], s32[]) %x, f32[2]{0} %x, or x without a %: takes the shape, if there is one.
+bool ComputationReader::read_operand_shape(char first) {
+  if (first != '(') {
+    const std::size_t start = cursor_.position();
+    const std::string_view name = cursor_.name("an operand");
+    const std::string_view rest = cursor_.rest();
+    const bool has_shape = rest.starts_with('[') || (name == "b" && rest.starts_with('('));
     cursor_.move_to(start);
-    shapes_.read(cursor_);
-    name = cursor_.name("an operand");
+    if (!has_shape) return false;
   }
-  if (cursor_.peek() == '(')
-    cursor_.fail_at(name, "an operation written inside another is not read",
-                    "dump with XLA's default print options");
-  return name;
+  shapes_.read(cursor_);
+  return true;
 }
 
 void ComputationReader::read_attributes(Instruction& instruction) {
-  calls_.start();
+  calls_.start(instruction.name);
   while (cursor_.accept(',')) {
     const std::string_view name = cursor_.word();
     if (name.empty() || !cursor_.expect('=')) return cursor_.fail_here("expected name=value");
@@ -191,7 +223,10 @@ void ComputationReader::read_attributes(Instruction& instruction) {
     parts_.attributes.push_back({name, value});
     calls_.note(name, value, parts_.called);
   }
-  if (cursor_.failed()) return;
+  if (!cursor_.failed()) finish_attributes(instruction);
+}
+
+void ComputationReader::finish_attributes(Instruction& instruction) {
   // The end of an async pair names what its start calls; only the start counts.
   if (is_async_done(instruction.opcode) || instruction.opcode == Opcode::kAsyncUpdate)
     parts_.called.resize(instruction.first_called);

@@ -16,7 +16,9 @@
 
 namespace spillway::hlo {
 
-/// Reads one computation after the other, and keeps its buffers between them.
+/// Reads one computation after the other, and keeps its buffers between them. What is written
+/// inside an instruction, an operation in place of an operand or a computation in place of its
+/// name, is read in inner_text.cpp.
 class ComputationReader {
  public:
   /// `text` is what the cursor is in; the computations keep it alive.
@@ -36,11 +38,16 @@ class ComputationReader {
   void read_thread();
   void read_instructions(std::string_view computation);
   void read_instruction();
+  Instruction read_operation();
+  void infer_shape(Instruction& instruction);
   void read_literal(Instruction& instruction);
   void read_operands(Instruction& instruction);
-  void read_operand();
-  std::string_view read_unusual_operand(char first);
+  void read_operand(Instruction& reader, std::vector<Operand>& waiting);
+  bool read_operand_shape(char first);
+  Operand read_inner_operation();
+  ComputationId read_inner_computation(std::string_view name);
   void read_attributes(Instruction& instruction);
+  void finish_attributes(Instruction& instruction);
   bool extend_mesh(const Instruction& instruction, std::string_view device_ids);
   void define(std::string_view name, Operand value);
   void define_tuple_element(const Instruction& instruction);
@@ -63,6 +70,7 @@ class ComputationReader {
   std::optional<Operand> root_;
   std::optional<Operand> last_;
   std::vector<const Instruction*> by_number_;
+  int depth_ = 0;  ///< of operations and computations that are written inside others
 };
 
 }  // namespace spillway::hlo

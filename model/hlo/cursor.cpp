@@ -4,6 +4,18 @@
 #include <charconv>
 
 namespace spillway::hlo {
+namespace {
+
+/// %x, ROOT x, or x =
+bool starts_instruction(const char* at) {
+  if (*at == '%' || std::strncmp(at, "ROOT ", 5) == 0) return true;
+  if (!is(*at, kName)) return false;
+  while (is(*at, kName)) ++at;
+  while (*at == ' ' || *at == '\t') ++at;
+  return *at == '=';
+}
+
+}  // namespace
 
 void Cursor::fail(std::size_t position, std::string text, std::string advice) {
   if (!error_) {
@@ -151,8 +163,7 @@ std::string_view Cursor::attribute_value(bool json) {
         // starts there.
         const char* next = at_;
         while (*next == ' ' || *next == '\t') ++next;
-        const bool starts_anew = *next == '%' || std::strncmp(next, "ROOT ", 5) == 0;
-        if (starts_anew || is(*next, kBlank) || *next == ',')
+        if (starts_instruction(next) || is(*next, kBlank) || *next == ',')
           inside = false;
         else
           at_ = next;

@@ -95,6 +95,10 @@ class Cursor {
   void move_to(std::size_t position) {
     if (!failed()) at_ = text_.data() + position;
   }
+  /// Back to a piece that was read.
+  void move_to(std::string_view piece) {
+    move_to(static_cast<std::size_t>(piece.data() - text_.data()));
+  }
   /// The text from the cursor on; behind its end stands a zero.
   std::string_view rest() const { return {at_, static_cast<std::size_t>(end_ - at_)}; }
   void skip(std::size_t bytes) { at_ += bytes; }

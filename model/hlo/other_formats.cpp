@@ -36,7 +36,8 @@ bool is_control(char c) {
 }
 
 bool looks_like_mlir(std::string_view start) {
-  return start.find("module @") != std::string_view::npos ||
+  return start.starts_with("#loc") || start.starts_with("module ") ||
+         start.find("module @") != std::string_view::npos ||
          start.find("stablehlo.") != std::string_view::npos ||
          start.find("func.func") != std::string_view::npos;
 }

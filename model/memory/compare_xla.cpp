@@ -45,9 +45,9 @@ template <typename Allocations>
 std::vector<Row> to_rows(const Allocations& allocations) {
   std::vector<Row> rows;
   for (const auto& allocation : allocations) rows.push_back(to_row(allocation));
-  const auto scalars = std::ranges::stable_partition(
-      rows, [](const Row& row) { return row.kind != Row::kThreadLocal; });
-  std::ranges::sort(scalars, {}, &Row::size);
+  const auto scalars = std::stable_partition(
+      rows.begin(), rows.end(), [](const Row& row) { return row.kind != Row::kThreadLocal; });
+  std::ranges::sort(scalars, rows.end(), {}, &Row::size);
   return rows;
 }
 

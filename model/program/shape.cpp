@@ -31,6 +31,8 @@ constexpr auto kTypes = std::to_array<TypeRow>({
     {"u32", ElementType::kU32, 32},
     {"u64", ElementType::kU64, 64},
     {"f4e2m1fn", ElementType::kF4E2M1FN, 4},
+    {"f6e2m3fn", ElementType::kF6E2M3FN, 6},
+    {"f6e3m2fn", ElementType::kF6E3M2FN, 6},
     {"f8e3m4", ElementType::kF8E3M4, 8},
     {"f8e4m3", ElementType::kF8E4M3, 8},
     {"f8e4m3fn", ElementType::kF8E4M3FN, 8},

@@ -35,6 +35,8 @@ enum class ElementType : std::uint8_t {
   kU32,
   kU64,
   kF4E2M1FN,
+  kF6E2M3FN,
+  kF6E3M2FN,
   kF8E3M4,
   kF8E4M3,
   kF8E4M3FN,

@@ -276,8 +276,8 @@ void Simulation::repeat_period(OpenLoop& loop, LoopMemory& memory) {
 }  // namespace
 
 std::span<const StallShare> EngineResult::stalls_at(StepId wait) const {
-  const auto range = std::ranges::equal_range(stalls, wait, {}, &StallShare::wait);
-  return {range.begin(), range.end()};
+  return {std::ranges::lower_bound(stalls, wait, {}, &StallShare::wait),
+          std::ranges::upper_bound(stalls, wait, {}, &StallShare::wait)};
 }
 
 Result<EngineResult> run(const EngineProgram& program, const EngineOptions& options,

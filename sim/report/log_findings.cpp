@@ -57,7 +57,8 @@ LogVerdict judge_log(const log::Log& log, const LogWishes& wishes) {
   verdict.fraction = find_smallest_fraction(evidence);
   const log_rules::Case c{log, evidence, verdict.fraction};
   for (const log_rules::Rule rule : kRules) rule(c, verdict.findings);
-  std::ranges::stable_partition(verdict.findings, &LogFinding::decides);
+  std::stable_partition(verdict.findings.begin(), verdict.findings.end(),
+                        [](const LogFinding& finding) { return finding.decides; });
   return verdict;
 }
 

@@ -56,8 +56,7 @@ std::vector<LineNumber> lines_of(std::initializer_list<LineNumber> lines) {
   for (const LineNumber line : lines)
     if (line > 0) sorted.push_back(line);
   std::ranges::sort(sorted);
-  const auto repeated = std::ranges::unique(sorted);
-  sorted.erase(repeated.begin(), repeated.end());
+  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
   return sorted;
 }
 

@@ -1,4 +1,5 @@
-// Every command of the README runs, and the output it shows is what comes out.
+// Every command of the README runs, the output it shows is what comes out, and the project that
+// docs/library.md shows is the one that is built.
 #include <doctest/doctest.h>
 
 #include <sstream>
@@ -44,6 +45,16 @@ TEST_CASE("the run that the README shows is what the command prints") {
   const std::size_t start = open + 4;
   const std::string shown = readme.substr(start, readme.find("```", start) - start);
   CHECK(shown == run_spillway(command).out);
+}
+
+TEST_CASE("the project that docs/library.md shows is the one in tests/consumer") {
+  const std::string page = read_text(testing::source_path("docs/library.md"));
+  for (const std::string file : {"CMakeLists.txt", "main.cpp"}) {
+    CAPTURE(file);
+    const std::string language = file == "main.cpp" ? "cpp" : "cmake";
+    const std::string text = read_text(testing::source_path("tests/consumer/" + file));
+    CHECK(page.find("```" + language + "\n" + text + "```\n") != std::string::npos);
+  }
 }
 
 }  // namespace

@@ -8,11 +8,9 @@
 #include "tests/model/cost/toy_machine.h"
 
 namespace spillway::testing {
+namespace {
 
-bool use_program(std::shared_ptr<const std::string> content) {
-  Result<Program> program = hlo::looks_like_proto(*content, "damaged")
-                                ? hlo::read_hlo_proto(std::move(content), "damaged")
-                                : hlo::read_hlo_text(std::move(content), "damaged");
+bool use(const Result<Program>& program) {
   if (!program.ok()) {
     to_text(program.error());
     return false;
@@ -27,6 +25,17 @@ bool use_program(std::shared_ptr<const std::string> content) {
   const HardwareProfile machine = toy_machine();
   costs(*program, machine, make_topology(program->device_count(), machine));
   return true;
+}
+
+}  // namespace
+
+bool use_program(std::shared_ptr<const std::string> content) {
+  if (hlo::looks_like_proto(*content, "damaged")) return use_proto(std::move(content));
+  return use(hlo::read_hlo_text(std::move(content), "damaged"));
+}
+
+bool use_proto(std::shared_ptr<const std::string> content) {
+  return use(hlo::read_hlo_proto(std::move(content), "damaged"));
 }
 
 }  // namespace spillway::testing

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "model/program/program.h"
+#include "tests/support/toy_program.h"
 
 namespace spillway::testing {
 
@@ -27,6 +28,29 @@ inline std::string full_shape(Shape shape) {
 inline std::string sorted_json(std::string_view value) {
   const auto json = nlohmann::json::parse(value, nullptr, false);
   return json.is_object() ? json.dump() : std::string(value);
+}
+
+/// An instruction in one line: shape opcode(operand{node} …), attributes -> what it calls.
+inline std::string describe_instruction(const Program& program, InstructionId id) {
+  const Computation& computation = program[id.computation];
+  std::string text = to_string(computation[id.instruction].shape) + " " +
+                     std::string(opcode_name(computation[id.instruction].opcode)) + "(";
+  const char* separator = "";
+  for (const Operand& operand : computation.operands(id.instruction)) {
+    const Shape shape = computation[operand.instruction].shape;
+    text += separator + std::string(computation[operand.instruction].name);
+    if (operand.node > 0) text += path_to_string(shape, operand.node);
+    separator = ", ";
+  }
+  text += std::string(computation[id.instruction].literal) + ")";
+  for (const Attribute& attribute : computation.attributes(id.instruction))
+    text += ", " + std::string(attribute.name) + "=" + std::string(attribute.value);
+  for (const ComputationId callee : computation.called(id.instruction))
+    text += " -> " + std::string(program[callee].name());
+  return text;
+}
+inline std::string describe_instruction(const Program& program, std::string_view name) {
+  return describe_instruction(program, find_instruction(program, name));
 }
 
 /// Every instruction with its operands, calls, literal and attributes by name, those in `without`

@@ -19,7 +19,6 @@
 #include "tests/fuzz/odd_program.h"
 #include "tests/fuzz/use_program.h"
 #include "tests/golden.h"
-#include "tests/support/toy_proto.h"
 
 namespace spillway {
 namespace {
@@ -80,7 +79,7 @@ std::uint32_t use_mutants(const std::string& content, std::uint32_t count,
 }
 
 TEST_CASE("damaged small programs do no harm") {
-  for (const char* name : {"scan.txt", "old_forms.txt"}) {
+  for (const char* name : {"scan.txt", "old_forms.txt", "inner_text.txt"}) {
     CAPTURE(std::string(name));
     const std::string text =
         testing::read_text(testing::source_path(std::string("tests/fuzz/hlo_text_seeds/") + name));
@@ -118,14 +117,18 @@ TEST_CASE("any opcode with any shape, operands and attributes does no harm") {
 }
 
 TEST_CASE("damaged protos do no harm") {
-  const std::string toy = *testing::bytes_of(testing::toy_proto());
-  CHECK(testing::use_program(std::make_shared<const std::string>(toy)));
-  const std::uint32_t mutants = 2000 * effort();
-  const std::uint32_t accepted = use_mutants(toy, mutants, testing::mutate_proto);
-  CHECK(accepted > mutants / 50);
-  CHECK(accepted < mutants);
-  for (std::size_t size = 0; size < toy.size(); ++size)
-    testing::use_program(std::make_shared<const std::string>(toy.substr(0, size)));
+  for (const char* name : {"step", "everything"}) {
+    CAPTURE(std::string(name));
+    const std::string proto = testing::read_text(
+        testing::source_path(std::string("tests/fuzz/hlo_proto_seeds/") + name + ".hlo.pb"));
+    CHECK(testing::use_program(std::make_shared<const std::string>(proto)));
+    const std::uint32_t mutants = 1000 * effort();
+    const std::uint32_t accepted = use_mutants(proto, mutants, testing::mutate_proto);
+    CHECK(accepted > mutants / 50);
+    CHECK(accepted < mutants);
+    for (std::size_t size = 0; size < proto.size(); ++size)
+      testing::use_program(std::make_shared<const std::string>(proto.substr(0, size)));
+  }
 
   const auto dump =
       read_file(testing::source_path("examples/jax/dumps/offload_qkv/"

@@ -5,11 +5,13 @@
 #include <filesystem>
 #include <string>
 
+#include "tests/support/gzip.h"
 #include "tests/support/temporary_folder.h"
 
 namespace spillway {
 namespace {
 
+using testing::gzip;
 using testing::TemporaryFolder;
 
 std::string module_text(const std::string& name, int instructions = 1) {
@@ -67,6 +69,34 @@ TEST_CASE("an error names the file that was picked") {
   const TemporaryFolder folder;
   const std::string path = folder.write("jit_step.after_optimizations.txt", "");
   CHECK(name_of(folder.path("")) == path + ": error: is empty");
+}
+
+TEST_CASE("other files of a dump are named for what they are, packed or not") {
+  struct Row {
+    std::string file, content, expected;
+  };
+  const std::string advice =
+      "\n  give the …after_optimizations.txt that --xla_dump_hlo_as_text writes";
+  const Row rows[] = {
+      {"a.after_optimizations.hlo.pb", "Failed to serialize HLO module proto.",
+       "holds XLA's message that the module is too large to be written as a proto, not the module"},
+      {"a.after_optimizations-buffer-assignment.txt", "BufferAssignment:\nallocation 0: size 8",
+       "is XLA's buffer assignment, not the program"},
+      {"a.after_optimizations-live-range.txt", "HloLiveRange (max 7):\n  InstructionSequence:\n",
+       "is XLA's list of live ranges, not the program"},
+      {"a.after_optimizations-live-range.txt", "HloLiveRange not available (no schedule)",
+       "is XLA's list of live ranges, not the program"},
+  };
+  const TemporaryFolder folder;
+  for (const Row& row : rows) {
+    CAPTURE(row.content);
+    const std::string path = folder.write(row.file, row.content);
+    CHECK(name_of(path) == path + ": error: " + row.expected + advice);
+    const std::string packed = folder.write(row.file + ".gz", gzip(row.content));
+    CHECK(name_of(packed) == packed + ": error: " + row.expected + advice);
+  }
+  CHECK(name_of(folder.write("b.txt", gzip(module_text("by_its_bytes")))) == "by_its_bytes");
+  CHECK(name_of(folder.write("c.txt.gz", module_text("not_packed"))) == "not_packed");
 }
 
 TEST_CASE("a text that is no program is refused") {

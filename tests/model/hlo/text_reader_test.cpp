@@ -6,35 +6,16 @@
 #include <vector>
 
 #include "model/program/validate.h"
+#include "tests/support/describe_program.h"
 #include "tests/support/toy_program.h"
 
 namespace spillway {
 namespace {
 
+using testing::describe_instruction;
 using testing::find_instruction;
 using testing::read_entry;
 using testing::read_module;
-
-/// An instruction in one line: opcode(operand{node} …) attributes, then what it calls.
-std::string describe(const Program& program, std::string_view name) {
-  const InstructionId id = find_instruction(program, name);
-  const Computation& computation = program[id.computation];
-  std::string text = to_string(computation[id.instruction].shape) + " " +
-                     std::string(opcode_name(computation[id.instruction].opcode)) + "(";
-  const char* separator = "";
-  for (const Operand& operand : computation.operands(id.instruction)) {
-    const Shape shape = computation[operand.instruction].shape;
-    text += separator + std::string(computation[operand.instruction].name);
-    if (operand.node > 0) text += path_to_string(shape, operand.node);
-    separator = ", ";
-  }
-  text += std::string(computation[id.instruction].literal) + ")";
-  for (const Attribute& attribute : computation.attributes(id.instruction))
-    text += ", " + std::string(attribute.name) + "=" + std::string(attribute.value);
-  for (const ComputationId callee : computation.called(id.instruction))
-    text += " -> " + std::string(program[callee].name());
-  return text;
-}
 
 TEST_CASE("a module as XLA dumps it") {
   const Program program = read_module(
@@ -64,7 +45,7 @@ TEST_CASE("a module as XLA dumps it") {
   CHECK(program.aliases[1].output == 2);
   CHECK(program.aliases[1].parameter == 1);
   CHECK(program.aliases[1].parameter_node == 1);
-  CHECK(describe(program, "t") == "(f32[2], f32[3]) tuple(p, q{0})");
+  CHECK(describe_instruction(program, "t") == "(f32[2], f32[3]) tuple(p, q{0})");
 }
 
 TEST_CASE("aliases of nested results") {
@@ -231,7 +212,7 @@ TEST_CASE("every form of an instruction") {
                     "  %t = (f32[2]{0}, (s32[], bf16[4]{0})) parameter(1)\n"
                     "  %i = s32[] parameter(2)\n  ") +
         row.text + "\n}\n");
-    CHECK(describe(program, "x") == row.expected);
+    CHECK(describe_instruction(program, "x") == row.expected);
   }
 }
 
@@ -305,7 +286,7 @@ TEST_CASE("several instructions in one line") {
       "HloModule toy ENTRY %main { %p = f32[2] parameter(0) %q = (f32[2], f32[2]) custom-call(%p), "
       "custom_call_target=\"x\" %g = f32[2] get-tuple-element(%q), index=1 ROOT %r = f32[2] "
       "add(%p, %g) }");
-  CHECK(describe(program, "r") == "f32[2] add(p, q{1})");
+  CHECK(describe_instruction(program, "r") == "f32[2] add(p, q{1})");
 }
 
 TEST_CASE("names may repeat in other computations") {
@@ -321,7 +302,7 @@ TEST_CASE("a computation may be called before it is written") {
       "HloModule toy\nENTRY %main {\n  %p = f32[2] parameter(0)\n"
       "  ROOT %c = f32[2] call(%p), to_apply=%later\n}\n%later {\n  ROOT %q = f32[2] "
       "parameter(0)\n}\n");
-  CHECK(describe(program, "c") == "f32[2] call(p), to_apply=%later -> later");
+  CHECK(describe_instruction(program, "c") == "f32[2] call(p), to_apply=%later -> later");
   CHECK(program.entry_computation().name() == "main");
 }
 

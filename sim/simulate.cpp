@@ -6,6 +6,7 @@
 
 #include "model/base/format.h"
 #include "sim/engine/engine.h"
+#include "sim/step_neighbours.h"
 
 namespace spillway {
 namespace {
@@ -23,7 +24,11 @@ class Accounting {
  public:
   Accounting(const Program& program, const MemoryAssignment& memory, const LoweredProgram& lowered,
              const EngineResult& run)
-      : program_(program), memory_(memory), lowered_(lowered), run_(run) {
+      : program_(program),
+        memory_(memory),
+        lowered_(lowered),
+        run_(run),
+        neighbours_(program, memory, lowered) {
     index_main_work();
   }
 
@@ -66,13 +71,12 @@ class Accounting {
                                         const engine::StepStats& stats, std::string& text) const;
   std::string_view what_contends(std::optional<engine::ResourceId> resource) const;
   Seconds work_between(StepId from, StepId to) const;
-  StepId first_use_after(StepId wait, const StepOrigin& origin) const;
-  StepId producer_before(StepId start, const StepOrigin& origin) const;
 
   const Program& program_;
   const MemoryAssignment& memory_;
   const LoweredProgram& lowered_;
   const EngineResult& run_;
+  StepNeighbours neighbours_;
   /// Work of the main stream in front of each step, of one iteration of its loop.
   std::vector<double> work_before_;
 };
@@ -96,36 +100,6 @@ void Accounting::index_main_work() {
 Seconds Accounting::work_between(StepId from, StepId to) const {
   if (to.index <= from.index) return Seconds(0);
   return Seconds(work_before_[to.index] - work_before_[from.index]);
-}
-
-/// The first step of the same computation, behind the wait, that reads what arrived.
-StepId Accounting::first_use_after(StepId wait, const StepOrigin& origin) const {
-  const ComputationId id = origin.done->computation;
-  const ValueId arrived = memory_.values.at(*origin.done, 0);
-  for (std::uint32_t s = wait.index + 1; s < lowered_.origins.size(); ++s) {
-    const StepOrigin& step = lowered_.origins[StepId(s)];
-    if (step.kind == StepOrigin::kLoop) return StepId(s);
-    if (step.instruction.computation != id) return StepId(s);
-    if (step.kind == StepOrigin::kWait) continue;
-    for (const Operand& operand : program_[id].operands(step.instruction.instruction))
-      if (memory_.values.at(id, operand) == arrived) return StepId(s);
-  }
-  return StepId(lowered_.origins.size());
-}
-
-/// The last step in front of a start that makes something the start reads.
-StepId Accounting::producer_before(StepId start, const StepOrigin& origin) const {
-  const ComputationId id = origin.instruction.computation;
-  const auto operands = program_[id].operands(origin.instruction.instruction);
-  for (std::uint32_t s = start.index; s-- > 0;) {
-    const StepOrigin& step = lowered_.origins[StepId(s)];
-    if (step.instruction.computation != id || step.kind == StepOrigin::kLoop) return StepId(s + 1);
-    if (step.kind == StepOrigin::kWait) continue;
-    for (const Operand& operand : operands)
-      if (memory_.values[memory_.values.at(id, operand)].defined_at.instruction == step.instruction)
-        return StepId(s + 1);
-  }
-  return StepId(0);
 }
 
 StallReason Accounting::find_reason(StepId step, const StepOrigin& origin,
@@ -177,8 +151,10 @@ StallReason Accounting::find_reason_at_full_speed(StepId step, const StepOrigin&
   const Seconds exposed_once =
       to_seconds(stats.stalled) / static_cast<double>(std::max<std::int64_t>(stats.count, 1));
   const StepId start = *origin.started;
-  const Seconds after = work_between(StepId(step.index + 1), first_use_after(step, origin));
-  const Seconds before = work_between(producer_before(start, lowered_.origins[start]), start);
+  const Seconds after = work_between(
+      StepId(step.index + 1),
+      neighbours_.first_reader(step, origin.done->computation, memory_.values.at(*origin.done, 0)));
+  const Seconds before = work_between(neighbours_.behind_producer(start), start);
   if (after > exposed_once * kWorthMoving) {
     text = fmt::format("{} of kernels follow before anything reads it", format_seconds(after));
     return StallReason::kDoneEarly;

@@ -31,7 +31,9 @@ bool consists_of(std::string_view text, CharClass chars) {
 class TextWriter {
  public:
   TextWriter(const pb::HloModule& module, std::size_t bytes)
-      : module_(module), most_(kSmallText + bytes * kMostGrowth) {}
+      : module_(module), most_(kSmallText + bytes * kMostGrowth) {
+    text_.reserve(bytes + bytes / 4);
+  }
 
   ProtoText run() {
     for (const pb::HloComputation& computation : module_.computations())

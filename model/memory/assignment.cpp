@@ -5,17 +5,13 @@
 #include <tuple>
 
 #include "model/memory/heap_replay.h"
+#include "model/memory/latest_with_room.h"
+#include "model/memory/residents.h"
 #include "model/memory/thread_local.h"
 #include "model/program/call_graph.h"
 
 namespace spillway {
 namespace {
-
-/// When an allocation is in use at all, and whether all through.
-struct Occupied {
-  LiveRange range;
-  bool without_gaps = false;
-};
 
 class Assigner {
  public:
@@ -43,11 +39,11 @@ class Assigner {
   bool assign_to_existing(BufferId buffer);
   bool fits(AllocationId allocation, BufferId buffer);
   bool surely_interferes(AllocationId allocation, BufferId buffer) const;
-  void note_occupied(AllocationId allocation);
   bool interferes(ValueId a, ValueId b);
   bool writes_over(ValueId user, ValueId operand);
-  bool copies_from(ValueId copy, ValueId source);
+  bool copies_from(ValueId copy, AllocationId source) const;
   void place(BufferId buffer, AllocationId allocation);
+  void add_reusable(AllocationId allocation);
   void assign_new(BufferId buffer);
   AllocationId allocate(BufferId buffer);
   void run_heap(MemorySpace space, const std::vector<BufferId>& buffers);
@@ -66,10 +62,10 @@ class Assigner {
   MemoryAssignment out_;
   /// Allocations that may house further values, oldest first: donated parameters and results.
   std::vector<AllocationId> reusable_;
-  IdVector<AllocationId, Occupied> occupied_;
-  /// Values in each allocation, by start; those of one allocation never overlap.
-  IdVector<AllocationId, std::vector<ValueId>> residents_;
-  IdVector<AllocationId, CellId> whole_;  ///< the cell of each allocation that stands alone
+  LatestWithRoom free_;  ///< of each of these, how long it is free at a stretch
+  IdVector<AllocationId, std::optional<std::uint32_t>> number_in_reusable_;
+  IdVector<AllocationId, Residents> residents_;  ///< those of one allocation never overlap
+  IdVector<AllocationId, CellId> whole_;         ///< the cell of each allocation that stands alone
   std::map<MemorySpace, std::vector<BufferId>> heap_buffers_;
 };
 
@@ -114,8 +110,8 @@ AllocationId Assigner::allocate(BufferId id) {
   const AllocationId allocation =
       out_.allocations.push({.size = buffer(id).size, .space = buffer(id).space, .parameter = {}});
   whole_.push(out_.cells.push({allocation, Bytes(0), buffer(id).size}));
-  residents_.push({});
-  occupied_.push({});
+  residents_.push(Residents(out_.schedule.end()));
+  number_in_reusable_.push({});
   place(id, allocation);
   return allocation;
 }
@@ -123,33 +119,23 @@ AllocationId Assigner::allocate(BufferId id) {
 void Assigner::place(BufferId id, AllocationId allocation) {
   for (const ValueId member : buffer(id).values) {
     out_.cell_of[member] = whole_[allocation];
-    auto& residents = residents_[allocation];
-    const auto at = std::ranges::upper_bound(residents, range(member).start, {},
-                                             [this](ValueId v) { return range(v).start; });
-    residents.insert(at, member);
+    residents_[allocation].add(member, range(member));
   }
   out_.allocations[allocation].live_out |= buffer(id).live_out;
-  note_occupied(allocation);
+  if (const auto number = number_in_reusable_[allocation])
+    free_.set(*number, residents_[allocation].longest_gap());
 }
 
-void Assigner::note_occupied(AllocationId allocation) {
-  const auto& residents = residents_[allocation];
-  Occupied occupied{range(residents.front()), true};
-  for (const ValueId resident : residents) {
-    occupied.without_gaps &= range(resident).start <= occupied.range.end;
-    occupied.range.end = std::max(occupied.range.end, range(resident).end);
-  }
-  occupied_[allocation] = occupied;
+void Assigner::add_reusable(AllocationId allocation) {
+  number_in_reusable_[allocation] = static_cast<std::uint32_t>(reusable_.size());
+  reusable_.push_back(allocation);
+  free_.push(residents_[allocation].longest_gap());
 }
 
-/// Whether a buffer overlaps residents by more than a moment at which one ends and the other
-/// starts: a quick answer for the many allocations that are in use all the time.
+/// A quick answer for the many allocations that are in use all the time.
 bool Assigner::surely_interferes(AllocationId allocation, BufferId id) const {
-  const Occupied& occupied = occupied_[allocation];
-  if (!occupied.without_gaps) return false;
   return std::ranges::any_of(buffer(id).values, [&](ValueId member) {
-    const LiveRange& x = range(member);
-    return std::max(x.start, occupied.range.start) < std::min(x.end, occupied.range.end);
+    return residents_[allocation].surely_overlap(range(member));
   });
 }
 
@@ -168,7 +154,7 @@ bool Assigner::assign_special(BufferId id) {
       parameter.parameter = parameter_number(definer(member));
       parameter.parameter_node = at.node;
       parameter.aliased = out_.liveness.donated.contains(member);
-      if (parameter.aliased) reusable_.push_back(allocation);
+      if (parameter.aliased) add_reusable(allocation);
       return true;
     }
   }
@@ -193,9 +179,13 @@ bool Assigner::assign_to_existing(BufferId id) {
       return true;
     }
   }
-  for (auto allocation = reusable_.rbegin(); allocation != reusable_.rend(); ++allocation) {
-    if (surely_interferes(*allocation, id) || !fits(*allocation, id)) continue;
-    place(id, *allocation);
+  std::int32_t longest = 0;
+  for (const ValueId member : buffer(id).values)
+    longest = std::max(longest, (range(member).end - range(member).start).value());
+  for (auto k = free_.find(reusable_.size(), longest); k; k = free_.find(*k, longest)) {
+    ++out_.effort.allocations;
+    if (surely_interferes(reusable_[*k], id) || !fits(reusable_[*k], id)) continue;
+    place(id, reusable_[*k]);
     return true;
   }
   return false;
@@ -210,20 +200,16 @@ bool Assigner::fits(AllocationId allocation_id, BufferId id) {
     return false;
   if (wanted.live_out && wanted.size != allocation.size) return false;
   // Residents are disjoint but for shared ends, so those around the wanted range are enough.
-  const auto& residents = residents_[allocation_id];
+  const auto& residents = residents_[allocation_id].by_start();
   for (const ValueId member : wanted.values) {
-    const auto behind = std::ranges::upper_bound(residents, range(member).end, {},
-                                                 [this](ValueId v) { return range(v).start; });
-    for (auto resident = behind; resident != residents.begin();) {
-      --resident;
-      if (interferes(member, *resident)) return false;
-      if (range(*resident).end < range(member).start &&
-          range(*resident).start < range(*resident).end)
+    for (auto at = residents.upper_bound(range(member).end); at != residents.begin();) {
+      const ValueId resident = (--at)->second;
+      ++out_.effort.residents;
+      if (interferes(member, resident)) return false;
+      if (range(resident).end < range(member).start && range(resident).start < range(resident).end)
         break;
     }
-    if (definer(member).opcode == Opcode::kCopy)
-      for (const ValueId resident : residents)
-        if (copies_from(member, resident)) return false;
+    if (definer(member).opcode == Opcode::kCopy && copies_from(member, allocation_id)) return false;
   }
   return true;
 }
@@ -254,18 +240,21 @@ bool Assigner::writes_over(ValueId user, ValueId operand) {
   return false;
 }
 
-bool Assigner::copies_from(ValueId copy, ValueId source) {
+/// Whether a copy reads what lies in the allocation.
+bool Assigner::copies_from(ValueId copy, AllocationId source) const {
   const Position& at = value(copy).defined_at;
-  for (const Operand& operand :
-       program_[at.instruction.computation].operands(at.instruction.instruction))
-    if (out_.values.at(at.instruction.computation, operand) == source) return true;
-  return false;
+  return std::ranges::any_of(
+      program_[at.instruction.computation].operands(at.instruction.instruction),
+      [&](const Operand& operand) {
+        const auto cell = out_.cell_of[out_.values.at(at.instruction.computation, operand)];
+        return cell && out_.cells[*cell].allocation == source;
+      });
 }
 
 /// Results get allocations of their own, temporaries wait for the heap.
 void Assigner::assign_new(BufferId id) {
   if (buffer(id).live_out)
-    reusable_.push_back(allocate(id));
+    add_reusable(allocate(id));
   else
     heap_buffers_[buffer(id).space].push_back(id);
 }
@@ -274,6 +263,7 @@ void Assigner::run_heap(MemorySpace space, const std::vector<BufferId>& buffers)
   const HeapPlan plan = replay_heap(program_, out_.values, out_.liveness, buffers, sharing_);
   const HeapResult packed = pack_heap(plan.items);
   out_.heaps.push_back({space, packed.size});
+  out_.effort.heap_ranges += packed.ranges_seen;
   const AllocationId allocation =
       out_.allocations.push({.size = packed.size, .space = space, .parameter = {}});
   const std::size_t first_cell = out_.cells.size();

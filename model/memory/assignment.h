@@ -56,10 +56,16 @@ struct MemoryAssignment {
     Bytes size;
   };
   std::vector<Heap> heaps;
+  /// What was looked at on the way: it must not grow faster than the program.
+  struct Effort {
+    std::int64_t allocations = 0;  ///< as a place for a buffer
+    std::int64_t residents = 0;    ///< of these, each compared with a value
+    std::int64_t heap_ranges = 0;  ///< offsets in use, by the heap
+  } effort;
 };
 
-/// Follows XLA's BufferAssigner for GPUs with a sequential schedule. Time grows with the number of
-/// values times the depth of loops.
+/// Follows XLA's BufferAssigner for GPUs with a sequential schedule. How time grows:
+/// docs/memory.md#speed.
 MemoryAssignment assign_memory(const Program& program, const Schedule& schedule);
 
 }  // namespace spillway

@@ -56,29 +56,6 @@ class StartTimes {
   std::vector<std::int32_t> rank_;  ///< how many starts there are up to and with each time
 };
 
-HeapResult pack(const std::vector<HeapItem>& items, const std::vector<std::uint32_t>& order,
-                const StartTimes& times) {
-  HeapResult result;
-  result.offsets.resize(items.size());
-  OccupiedRanges occupied(times.count());
-  std::int64_t heap_end = 0;
-  std::vector<OffsetRange> used;
-  for (const std::uint32_t i : order) {
-    const HeapItem& item = items[i];
-    const std::int64_t size = largest_use(item).value();
-    used.clear();
-    for (const HeapItem::Use& use : item.uses)
-      occupied.collect(times[use.start], times[use.end], used);
-    const std::int64_t offset = best_fit(used, size);
-    for (const HeapItem::Use& use : item.uses)
-      occupied.occupy(times[use.start], times[use.end], {offset, align(offset + size)});
-    result.offsets[i] = Bytes(offset);
-    heap_end = std::max(heap_end, offset + size);
-  }
-  result.size = Bytes(heap_end);
-  return result;
-}
-
 /// What the two orders sort by.
 struct SortKey {
   std::int64_t size = 0;
@@ -86,6 +63,56 @@ struct SortKey {
   std::uint32_t tie_break = 0;
   std::uint32_t item = 0;
 };
+
+/// No packing is smaller than the items that are live together: whatever their order, each of them
+/// but the uppermost takes a multiple of the alignment.
+Bytes smallest_possible(const std::vector<HeapItem>& items, const StartTimes& times) {
+  std::vector<std::int64_t> change(static_cast<std::size_t>(times.count()) + 1, 0);
+  std::int64_t most_padding = 0;
+  for (const HeapItem& item : items) {
+    const std::int64_t size = largest_use(item).value();
+    most_padding = std::max(most_padding, align(size) - size);
+    std::int32_t counted = -1;  // uses of one item may meet, and take its place once
+    for (const HeapItem::Use& use : item.uses) {
+      const std::int32_t from = std::max(times[use.start], counted + 1);
+      counted = std::max(counted, times[use.end]);
+      if (from > counted) continue;
+      change[static_cast<std::size_t>(from)] += align(size);
+      change[static_cast<std::size_t>(counted) + 1] -= align(size);
+    }
+  }
+  std::int64_t live = 0;
+  std::int64_t most = 0;
+  for (const std::int64_t step : change) most = std::max(most, live += step);
+  return Bytes(most - most_padding);
+}
+
+/// Empty as soon as the block is no smaller than `limit`. Adds to `seen` what it looks at.
+std::optional<HeapResult> pack(const std::vector<HeapItem>& items,
+                               const std::vector<SortKey>& order, const StartTimes& times,
+                               std::int64_t limit, std::int64_t& seen) {
+  HeapResult result;
+  result.offsets.resize(items.size());
+  OccupiedRanges occupied(times.count());
+  std::int64_t heap_end = 0;
+  std::vector<OffsetRange> used;
+  for (const SortKey& key : order) {
+    const HeapItem& item = items[key.item];
+    const std::int64_t size = largest_use(item).value();
+    used.clear();
+    for (const HeapItem::Use& use : item.uses)
+      occupied.collect(times[use.start], times[use.end], used);
+    seen += static_cast<std::int64_t>(used.size());
+    const std::int64_t offset = best_fit(used, size);
+    for (const HeapItem::Use& use : item.uses)
+      occupied.occupy(times[use.start], times[use.end], {offset, align(offset + size)});
+    result.offsets[key.item] = Bytes(offset);
+    heap_end = std::max(heap_end, offset + size);
+    if (heap_end >= limit) return std::nullopt;
+  }
+  result.size = Bytes(heap_end);
+  return result;
+}
 
 }  // namespace
 
@@ -121,14 +148,14 @@ HeapResult pack_heap(const std::vector<HeapItem>& items) {
     return a.tie_break < b.tie_break;
   });
   const StartTimes times(items);
-  const auto pack_in_order = [&](const std::vector<SortKey>& keys) {
-    std::vector<std::uint32_t> order;
-    for (const SortKey& key : keys) order.push_back(key.item);
-    return pack(items, order, times);
-  };
-  const HeapResult by_size = pack_in_order(spatial);
-  const HeapResult by_time = pack_in_order(temporal);
-  return by_time.size < by_size.size ? by_time : by_size;
+  std::int64_t seen = 0;
+  HeapResult best = *pack(items, spatial, times, std::numeric_limits<std::int64_t>::max(), seen);
+  // The second order counts only where it gives a smaller block.
+  if (best.size > smallest_possible(items, times))
+    if (auto by_time = pack(items, temporal, times, best.size.value(), seen))
+      best = *std::move(by_time);
+  best.ranges_seen = seen;
+  return best;
 }
 
 }  // namespace spillway

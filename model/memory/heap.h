@@ -25,7 +25,8 @@ Bytes largest_use(const HeapItem& item);
 
 struct HeapResult {
   Bytes size;
-  std::vector<Bytes> offsets;  ///< of each item
+  std::vector<Bytes> offsets;    ///< of each item
+  std::int64_t ranges_seen = 0;  ///< ranges of offsets in use that were looked at for it
 };
 
 /// Every offset is a multiple of this.

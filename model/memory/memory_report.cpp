@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <map>
+#include <numeric>
+#include <span>
 
 #include "model/program/call_graph.h"
 #include "model/program/host_transfer.h"
@@ -20,16 +21,37 @@ struct Occupancy {
   std::vector<Stretch> stretches;
 };
 
+/// The values of each cell, of one cell after the other, in one list.
+class CellValues {
+ public:
+  explicit CellValues(const MemoryAssignment& memory) : first_(memory.cells.size() + 1, 0) {
+    for (const auto& cell : memory.cell_of)
+      if (cell) ++first_[cell->index];
+    std::partial_sum(first_.begin(), first_.end(), first_.begin());
+    values_.resize(first_.back());
+    // Here the end of each cell; filled from behind, it comes down to where the cell begins.
+    for (std::size_t k = memory.cell_of.size(); k-- > 0;)
+      if (const auto cell = memory.cell_of[ValueId(k)]) values_[--first_[cell->index]] = ValueId(k);
+  }
+  std::span<ValueId> of(CellId cell) {
+    return std::span(values_).subspan(first_[cell.index],
+                                      first_[cell.index + 1] - first_[cell.index]);
+  }
+
+ private:
+  std::vector<std::uint32_t> first_;
+  std::vector<ValueId> values_;
+};
+
 /// Joins what follows one another in a cell; values that meet share the moment they meet at.
 Occupancy find_occupancy(const MemoryAssignment& memory) {
-  IdVector<CellId, std::vector<ValueId>> residents(memory.cells.size());
-  for (const ValueId value : ids(memory.values.values()))
-    if (const auto cell = memory.cell_of[value]) residents[*cell].push_back(value);
+  CellValues residents(memory);
   Occupancy occupancy;
   for (const CellId cell : ids(memory.cells)) {
-    auto& values = residents[cell];
+    const auto values = residents.of(cell);
     const auto start_of = [&memory](ValueId v) { return memory.liveness.ranges[v].start; };
-    std::ranges::stable_sort(values, {}, start_of);
+    if (!std::ranges::is_sorted(values, {}, start_of))
+      std::ranges::stable_sort(values, {}, start_of);
     std::optional<Occupancy::Stretch> open;
     for (const ValueId value : values) {
       const LiveRange& range = memory.liveness.ranges[value];
@@ -50,18 +72,29 @@ bool on_device(const MemoryAssignment& memory, CellId cell) {
   return !is_host(memory.allocations[memory.cells[cell].allocation].space);
 }
 
-std::vector<CurvePoint> make_curve(const MemoryAssignment& memory, const Occupancy& occupancy) {
-  std::map<std::int32_t, std::int64_t> changes;
-  for (const auto& stretch : occupancy.stretches) {
-    if (!on_device(memory, stretch.cell)) continue;
-    const std::int64_t size = memory.cells[stretch.cell].size.value();
-    changes[stretch.start] += size;
-    changes[stretch.end] -= size;
+/// By how much what is live changes at each position of the schedule, and behind its end.
+class Changes {
+ public:
+  explicit Changes(const FlatSchedule& schedule) : by_position_(schedule.order.size() + 2, 0) {}
+  void add(const Occupancy::Stretch& stretch, Bytes size) {
+    by_position_[static_cast<std::size_t>(stretch.start)] += size.value();
+    by_position_[static_cast<std::size_t>(stretch.end)] -= size.value();
   }
+  const std::vector<std::int64_t>& by_position() const { return by_position_; }
+
+ private:
+  std::vector<std::int64_t> by_position_;
+};
+
+std::vector<CurvePoint> make_curve(const MemoryAssignment& memory, const Occupancy& occupancy) {
+  Changes changes(memory.schedule);
+  for (const auto& stretch : occupancy.stretches)
+    if (on_device(memory, stretch.cell)) changes.add(stretch, memory.cells[stretch.cell].size);
   std::vector<CurvePoint> curve;
   std::int64_t live = 0;
-  for (const auto& [position, change] : changes) {
-    if (LogicalTime(position) > memory.schedule.end()) break;  // what is returned lives on
+  const std::int32_t end = memory.schedule.end().value();  // what is returned lives on behind it
+  for (std::int32_t position = 0; position <= end; ++position) {
+    const std::int64_t change = changes.by_position()[static_cast<std::size_t>(position)];
     if (change == 0) continue;
     live += change;
     curve.push_back({LogicalTime(position), Bytes(live)});
@@ -92,29 +125,27 @@ LiveBuffer describe(const Program& program, const MemoryAssignment& memory, Cell
   return buffer;
 }
 
-/// The value that lies in `cell` at `position`; the later one where two meet.
-std::optional<ValueId> resident_at(const MemoryAssignment& memory,
-                                   const std::vector<ValueId>& values, LogicalTime position) {
-  std::optional<ValueId> found;
-  for (const ValueId value : values) {
+/// What lies in each cell at `position`; the later one where two meet.
+IdVector<CellId, std::optional<ValueId>> residents_at(const MemoryAssignment& memory,
+                                                      LogicalTime position) {
+  IdVector<CellId, std::optional<ValueId>> found(memory.cells.size());
+  for (const ValueId value : ids(memory.values.values())) {
+    const auto cell = memory.cell_of[value];
     const LiveRange& range = memory.liveness.ranges[value];
-    if (position < range.start || range.end < position) continue;
-    if (!found || memory.liveness.ranges[*found].start <= range.start) found = value;
+    if (!cell || position < range.start || range.end < position) continue;
+    auto& resident = found[*cell];
+    if (!resident || memory.liveness.ranges[*resident].start <= range.start) resident = value;
   }
   return found;
 }
 
 std::vector<LiveBuffer> describe_peak(const Program& program, const MemoryAssignment& memory,
                                       LogicalTime peak) {
-  IdVector<CellId, std::vector<ValueId>> residents(memory.cells.size());
-  for (const ValueId value : ids(memory.values.values()))
-    if (const auto cell = memory.cell_of[value]) residents[*cell].push_back(value);
+  const auto residents = residents_at(memory, peak);
   std::vector<LiveBuffer> live;
-  for (const CellId cell : ids(memory.cells)) {
-    if (!on_device(memory, cell)) continue;
-    if (const auto value = resident_at(memory, residents[cell], peak))
-      live.push_back(describe(program, memory, cell, *value));
-  }
+  for (const CellId cell : ids(memory.cells))
+    if (residents[cell] && on_device(memory, cell))
+      live.push_back(describe(program, memory, cell, *residents[cell]));
   std::ranges::stable_sort(live, std::ranges::greater{}, &LiveBuffer::bytes);
   return live;
 }
@@ -122,19 +153,40 @@ std::vector<LiveBuffer> describe_peak(const Program& program, const MemoryAssign
 /// The largest sum of heap cells of one memory space that are live together.
 Bytes packed_perfectly(const MemoryAssignment& memory, const Occupancy& occupancy,
                        MemorySpace space) {
-  std::map<std::int32_t, std::int64_t> changes;
+  Changes changes(memory.schedule);
   for (const auto& stretch : occupancy.stretches) {
     const Cell& cell = memory.cells[stretch.cell];
     const Allocation& allocation = memory.allocations[cell.allocation];
     const bool table = memory.values[stretch.value].shape.is_tuple();
     if (!allocation.is_temp() || table || allocation.space != space) continue;
-    changes[stretch.start] += cell.size.value();
-    changes[stretch.end] -= cell.size.value();
+    changes.add(stretch, cell.size);
   }
   std::int64_t live = 0;
   std::int64_t most = 0;
-  for (const auto& [position, change] : changes) most = std::max(most, live += change);
+  for (const std::int64_t change : changes.by_position()) most = std::max(most, live += change);
   return Bytes(most);
+}
+
+MemoryTotals sum_totals(const MemoryAssignment& memory, const Occupancy& occupancy) {
+  MemoryTotals totals;
+  for (const Allocation& allocation : memory.allocations) {
+    const bool host = is_host(allocation.space);
+    const Bytes size = allocation.size;
+    if (!host) {
+      totals.total_device += size;
+      totals.largest_allocation = std::max(totals.largest_allocation, size);
+    }
+    if (allocation.parameter) (host ? totals.host_argument : totals.argument) += size;
+    if (allocation.parameter && allocation.aliased)
+      (host ? totals.host_alias : totals.alias) += size;
+    if (allocation.live_out) (host ? totals.host_output : totals.output) += size;
+    if (allocation.is_temp()) (host ? totals.host_temp : totals.temp) += size;
+  }
+  totals.no_fragmentation = totals.total_device;
+  for (const MemoryAssignment::Heap& heap : memory.heaps)
+    if (!is_host(heap.space))
+      totals.no_fragmentation -= heap.size - packed_perfectly(memory, occupancy, heap.space);
+  return totals;
 }
 
 }  // namespace
@@ -166,26 +218,7 @@ std::optional<std::int64_t> layer_of(std::string_view op_name) {
 }
 
 MemoryTotals sum_totals(const MemoryAssignment& memory) {
-  MemoryTotals totals;
-  for (const Allocation& allocation : memory.allocations) {
-    const bool host = is_host(allocation.space);
-    const Bytes size = allocation.size;
-    if (!host) {
-      totals.total_device += size;
-      totals.largest_allocation = std::max(totals.largest_allocation, size);
-    }
-    if (allocation.parameter) (host ? totals.host_argument : totals.argument) += size;
-    if (allocation.parameter && allocation.aliased)
-      (host ? totals.host_alias : totals.alias) += size;
-    if (allocation.live_out) (host ? totals.host_output : totals.output) += size;
-    if (allocation.is_temp()) (host ? totals.host_temp : totals.temp) += size;
-  }
-  const Occupancy occupancy = find_occupancy(memory);
-  totals.no_fragmentation = totals.total_device;
-  for (const MemoryAssignment::Heap& heap : memory.heaps)
-    if (!is_host(heap.space))
-      totals.no_fragmentation -= heap.size - packed_perfectly(memory, occupancy, heap.space);
-  return totals;
+  return sum_totals(memory, find_occupancy(memory));
 }
 
 Bytes host_bytes(const MemoryTotals& totals) {
@@ -218,9 +251,10 @@ std::vector<LiveBuffer> list_host_arrays(const Program& program, const MemoryAss
 
 MemoryReport make_memory_report(const Program& program, const MemoryAssignment& memory) {
   MemoryReport report;
-  report.totals = sum_totals(memory);
+  const Occupancy occupancy = find_occupancy(memory);
+  report.totals = sum_totals(memory, occupancy);
   report.traffic = sum_traffic(program);
-  report.curve = make_curve(memory, find_occupancy(memory));
+  report.curve = make_curve(memory, occupancy);
   for (const CurvePoint& point : report.curve) {
     if (point.bytes <= report.live_peak) continue;
     report.live_peak = point.bytes;

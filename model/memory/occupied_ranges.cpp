@@ -30,16 +30,26 @@ void visit_nodes(std::size_t left, std::size_t right, Covering covering, Above a
 }  // namespace
 
 void OffsetSet::add(OffsetRange range) {
-  const auto first = std::ranges::lower_bound(ranges_, range.begin, {}, &OffsetRange::end);
+  if (!many_) {
+    const bool empty = only_.begin == only_.end;
+    if (empty || (range.begin <= only_.end && only_.begin <= range.end)) {
+      only_ = empty
+                  ? range
+                  : OffsetRange{std::min(only_.begin, range.begin), std::max(only_.end, range.end)};
+      return;
+    }
+    many_ = std::make_unique<std::vector<OffsetRange>>(1, only_);
+  }
+  const auto first = std::ranges::lower_bound(*many_, range.begin, {}, &OffsetRange::end);
   auto last = first;
-  while (last != ranges_.end() && last->begin <= range.end) ++last;
+  while (last != many_->end() && last->begin <= range.end) ++last;
   if (first == last) {
-    ranges_.insert(first, range);
+    many_->insert(first, range);
     return;
   }
   first->begin = std::min(first->begin, range.begin);
   first->end = std::max(std::prev(last)->end, range.end);
-  ranges_.erase(std::next(first), last);
+  many_->erase(std::next(first), last);
 }
 
 OccupiedRanges::OccupiedRanges(std::int32_t times) {

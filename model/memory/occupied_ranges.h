@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
 
 namespace spillway {
@@ -13,14 +15,19 @@ struct OffsetRange {
 };
 
 /// Offsets as disjoint ranges in ascending order; ranges that touch are joined, so that tightly
-/// packed buffers are one range however many they are.
+/// packed buffers are one range however many they are. Most sets hold one, which stands in the set
+/// itself.
 class OffsetSet {
  public:
-  void add(OffsetRange range);
-  const std::vector<OffsetRange>& ranges() const { return ranges_; }
+  void add(OffsetRange range);  ///< not empty
+  std::span<const OffsetRange> ranges() const {
+    if (many_) return *many_;
+    return {&only_, only_.begin < only_.end ? std::size_t{1} : std::size_t{0}};
+  }
 
  private:
-  std::vector<OffsetRange> ranges_;
+  OffsetRange only_;
+  std::unique_ptr<std::vector<OffsetRange>> many_;  ///< null for one range or none
 };
 
 /// A segment tree over time. Adding and asking touch O(log times) nodes, each of which holds the

@@ -152,7 +152,7 @@ HeapResult obvious_packing(const std::vector<HeapItem>& items, bool temporal) {
 
 TEST_CASE("the same as best fit written the obvious way") {
   int temporal_wins = 0;
-  for (std::uint32_t seed = 0; seed < 1000; ++seed) {
+  for (std::uint32_t seed = 0; seed < 3000; ++seed) {
     CAPTURE(seed);
     std::mt19937 random(seed);
     const auto below = [&random](int n) {
@@ -168,7 +168,7 @@ TEST_CASE("the same as best fit written the obvious way") {
         const std::int32_t end = start + below(times / 2);
         // Odd sizes, so that ends are not aligned; few of them, so that there are ties.
         items[k].uses.push_back({start, end, Bytes(1 + 200 * below(8))});
-        start = end + 1 + below(3);
+        start = end + below(4);  // uses of one item may meet
       }
     }
     const HeapResult by_size = obvious_packing(items, false);
@@ -180,8 +180,8 @@ TEST_CASE("the same as best fit written the obvious way") {
     REQUIRE(found.size == expected.size);
     REQUIRE(found.offsets == expected.offsets);
   }
-  CHECK(temporal_wins > 50);  // both orders are tried in earnest
-  CHECK(temporal_wins < 950);
+  CHECK(temporal_wins > 150);  // both orders are tried in earnest
+  CHECK(temporal_wins < 2850);
 }
 
 }  // namespace

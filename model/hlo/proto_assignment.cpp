@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <unordered_map>
-
+#include "model/hlo/id_table.h"
 #include "model/hlo/proto/hlo.pb.h"
 #include "model/hlo/proto_values.h"
 
@@ -24,9 +23,9 @@ class AssignmentMaker {
   explicit AssignmentMaker(const pb::HloFile& file) : file_(file) {
     for (const pb::HloComputation& computation : file.module().computations())
       for (const pb::HloInstruction& in : computation.instructions())
-        names_.emplace(in.id(), &in.name());
+        names_.insert(in.id(), &in.name());
     for (const pb::LogicalBuffer& buffer : file.buffer_assignment().buffers())
-      buffers_.emplace(buffer.id(), &buffer);
+      buffers_.insert(buffer.id(), &buffer);
   }
 
   /// Returns what is wrong, or nothing.
@@ -42,15 +41,15 @@ class AssignmentMaker {
                            allocation.color());
       made.allocations.push_back(to_allocation(allocation));
       for (const pb::AssignedBuffer& assigned : allocation.assigned()) {
-        const auto buffer = buffers_.find(assigned.buffer());
-        if (buffer == buffers_.end())
+        const auto* const buffer = buffers_.find(assigned.buffer());
+        if (buffer == nullptr)
           return fmt::format("allocation {} holds buffer {}, which is not there",
                              allocation.index(), assigned.buffer());
         if (!is_size(assigned.offset()) || !is_size(assigned.size()))
           return fmt::format("buffer {} has {} bytes at {}", assigned.buffer(), assigned.size(),
                              assigned.offset());
         made.allocations.back().buffers.push_back(
-            {name_of(*buffer->second), Bytes(assigned.offset()), Bytes(assigned.size())});
+            {name_of(**buffer), Bytes(assigned.offset()), Bytes(assigned.size())});
       }
     }
     return "";
@@ -73,11 +72,10 @@ class AssignmentMaker {
   }
 
   /// Protos before 2023 name the instruction instead of its id.
-  std::string name_of(const pb::LogicalBuffer& buffer) const {
+  std::string name_of(const pb::LogicalBuffer& buffer) {
     const pb::BufferLocation& at = buffer.defined_at();
-    const auto named = names_.find(at.instruction_id());
-    std::string name =
-        (named == names_.end() ? at.instruction_name() : *named->second).substr(0, kLongestName);
+    const auto* const named = names_.find(at.instruction_id());
+    std::string name = (named == nullptr ? at.instruction_name() : **named).substr(0, kLongestName);
     if (at.path().empty() || at.path_size() > kDeepestPath) return name;
     name += '{';
     append_numbers(name, at.path());
@@ -85,8 +83,8 @@ class AssignmentMaker {
   }
 
   const pb::HloFile& file_;
-  std::unordered_map<std::int64_t, const std::string*> names_;
-  std::unordered_map<std::int64_t, const pb::LogicalBuffer*> buffers_;
+  IdTable<const std::string*> names_;
+  IdTable<const pb::LogicalBuffer*> buffers_;
 };
 
 }  // namespace

@@ -369,21 +369,21 @@ void AttributeWriter::write_frontend() {
 
 void AttributeWriter::write_metadata() {
   const pb::Metadata& m = in_.metadata();
-  std::string fields;
-  const auto next = [&fields](std::string_view key) {
-    if (!fields.empty()) fields += ' ';
-    fields += key;
-    fields += '=';
+  const char* before = ", metadata={";
+  const auto next = [&](std::string_view key) {
+    text_ += std::exchange(before, " ");
+    text_ += key;
+    text_ += '=';
   };
   const auto text = [&](std::string_view key, const std::string& value) {
     if (value.empty()) return;
     next(key);
-    append_quoted(fields, value);
+    append_quoted(text_, value);
   };
   const auto count = [&](std::string_view key, std::int64_t value) {
     if (value == 0) return;
     next(key);
-    fields += std::to_string(value);
+    text_ += std::to_string(value);
   };
   text("op_type", m.op_type());
   text("op_name", m.op_name());
@@ -392,9 +392,7 @@ void AttributeWriter::write_metadata() {
   text("deduplicated_name", m.deduplicated_name());
   text("scheduling_name", m.scheduling_name());
   count("stack_frame_id", m.stack_frame_id());
-  if (fields.empty()) return;
-  name("metadata");
-  text_ += '{' + fields + '}';
+  if (*before == ' ') text_ += '}';
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 namespace spillway::hlo {
 namespace {
 
+constexpr std::size_t kArenaBlock = std::size_t{1} << 20;
 constexpr const char* kGiveOptimised =
     "give the …after_optimizations.hlo.pb that --xla_dump_hlo_as_proto writes, or the text beside "
     "it";
@@ -122,7 +123,10 @@ bool looks_like_proto(std::string_view bytes, const std::string& path) {
 
 Result<Program> read_hlo_proto(std::shared_ptr<const std::string> bytes, const std::string& path) {
   // One piece of memory for all messages: to free them one by one takes longer than to parse them.
-  google::protobuf::Arena arena;
+  google::protobuf::ArenaOptions options;
+  options.start_block_size = std::clamp(bytes->size(), std::size_t{1} << 12, kArenaBlock);
+  options.max_block_size = kArenaBlock;
+  google::protobuf::Arena arena(options);
   pb::HloFile* const file = google::protobuf::Arena::CreateMessage<pb::HloFile>(&arena);
   if (auto unreadable = parse(*bytes, path, *file)) return *std::move(unreadable);
   ProtoText text = to_text(file->module(), bytes->size());

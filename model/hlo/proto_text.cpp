@@ -9,6 +9,7 @@
 
 #include "model/base/result.h"
 #include "model/hlo/char_class.h"
+#include "model/hlo/id_table.h"
 #include "model/hlo/proto/hlo.pb.h"
 #include "model/hlo/proto_attributes.h"
 #include "model/hlo/proto_values.h"
@@ -53,7 +54,11 @@ class TextWriter {
   }
 
  private:
-  using Instructions = std::unordered_map<std::int64_t, const pb::HloInstruction*>;
+  struct Known {
+    const pb::HloInstruction* instruction = nullptr;
+    bool ordered = false;  ///< has its place in the order
+    bool written = false;
+  };
 
   bool failed() const { return !problem_.empty(); }
   void fail(std::string problem) {
@@ -72,7 +77,7 @@ class TextWriter {
   std::vector<const pb::HloInstruction*> order_of(const pb::HloComputation& computation);
   void write_instruction(const pb::HloInstruction& in, bool is_root);
   void write_operands(const pb::HloInstruction& in);
-  void write_calls(const pb::HloInstruction& in);
+  void write_calls(const pb::HloInstruction& in, Opcode opcode);
   void write_call(std::string_view role, std::int64_t id);
   void write_control(const pb::HloInstruction& in);
   void write_backend_config(const pb::HloInstruction& in);
@@ -86,8 +91,7 @@ class TextWriter {
   std::string problem_;
 
   // The computation being written.
-  Instructions instructions_;
-  std::unordered_set<std::int64_t> written_;
+  IdTable<Known> instructions_;
 };
 
 /// A module is scheduled when every computation is that runs instruction by instruction; a fusion
@@ -103,7 +107,7 @@ void TextWriter::find_schedule() {
   for (const pb::HloComputation& computation : module_.computations()) {
     if (computation.is_fusion_computation()) fused.insert(computation.id());
     for (const pb::HloInstruction& in : computation.instructions())
-      if (find_opcode(in.opcode()) == Opcode::kFusion)
+      if (in.opcode() == "fusion")
         fused.insert(in.called_computation_ids().begin(), in.called_computation_ids().end());
   }
   is_scheduled_ = std::ranges::all_of(module_.computations(), [&](const auto& computation) {
@@ -191,12 +195,11 @@ void TextWriter::write_computation(const pb::HloComputation& computation) {
     return fail("a computation has the name " + quoted(computation.name()) +
                 ", which HLO does not allow");
   instructions_.clear();
-  written_.clear();
   for (const pb::HloInstruction& in : computation.instructions())
-    if (!instructions_.emplace(in.id(), &in).second)
+    if (!instructions_.insert(in.id(), {&in}))
       return fail(fmt::format("two instructions of computation {} have the id {}",
                               quoted(computation.name()), in.id()));
-  if (!instructions_.contains(computation.root_id()))
+  if (instructions_.find(computation.root_id()) == nullptr)
     return fail(fmt::format("the root of computation {} is instruction {}, which is not there",
                             quoted(computation.name()), computation.root_id()));
   text_ += computation.id() == module_.entry_computation_id() ? "\nENTRY %" : "\n%";
@@ -205,7 +208,7 @@ void TextWriter::write_computation(const pb::HloComputation& computation) {
   for (const pb::HloInstruction* in : order_of(computation)) {
     write_instruction(*in, in->id() == computation.root_id());
     if (has_grown_too_much()) return;
-    written_.insert(in->id());
+    instructions_.find(in->id())->written = true;
   }
   text_ += "}\n";
 }
@@ -219,16 +222,16 @@ std::vector<const pb::HloInstruction*> TextWriter::order_of(const pb::HloComputa
     for (const pb::HloInstruction& in : computation.instructions()) order.push_back(&in);
     return order;
   }
-  std::unordered_set<std::int64_t> placed;
   for (const std::int64_t id : sequence->second->instruction_ids()) {
-    const auto found = instructions_.find(id);
-    if (found == instructions_.end() || !placed.insert(id).second) {
+    Known* const found = instructions_.find(id);
+    if (found == nullptr || found->ordered) {
       fail(fmt::format("the schedule of computation {} names instruction {}, which is {}",
                        quoted(computation.name()), id,
-                       found == instructions_.end() ? "not there" : "in it already"));
+                       found == nullptr ? "not there" : "in it already"));
       return order;
     }
-    order.push_back(found->second);
+    found->ordered = true;
+    order.push_back(found->instruction);
   }
   if (order.size() != instructions_.size())
     fail(fmt::format("the schedule of computation {} leaves out {} of its {} instructions",
@@ -258,7 +261,7 @@ void TextWriter::write_instruction(const pb::HloInstruction& in, bool is_root) {
   else
     write_operands(in);
   text_ += ')';
-  write_calls(in);
+  write_calls(in, opcode);
   append_attributes(text_, in);
   write_control(in);
   write_backend_config(in);
@@ -268,25 +271,25 @@ void TextWriter::write_instruction(const pb::HloInstruction& in, bool is_root) {
 void TextWriter::write_operands(const pb::HloInstruction& in) {
   const char* before = "%";
   for (const std::int64_t id : in.operand_ids()) {
-    const auto found = instructions_.find(id);
-    if (found == instructions_.end())
+    const Known* const found = instructions_.find(id);
+    if (found == nullptr)
       return fail(fmt::format("instruction {} reads instruction {}, which is not there",
                               quoted(in.name()), id));
-    if (!written_.contains(id))
+    if (!found->written)
       return fail(fmt::format("instruction {} reads {}, which comes after it", quoted(in.name()),
-                              quoted(found->second->name())));
+                              quoted(found->instruction->name())));
     text_ += before;
-    text_ += found->second->name();
+    text_ += found->instruction->name();
     before = ", %";
     if (has_grown_too_much()) return;
   }
 }
 
 /// Computations called, by role. XLA keeps a while's body in front of its condition.
-void TextWriter::write_calls(const pb::HloInstruction& in) {
+void TextWriter::write_calls(const pb::HloInstruction& in, Opcode opcode) {
   const auto& called = in.called_computation_ids();
   if (called.empty()) return;
-  switch (find_opcode(in.opcode())) {
+  switch (opcode) {
     case Opcode::kWhile:
       if (called.size() != 2)
         return fail(fmt::format("while {} calls {} computation(s): it needs a body and a condition",
@@ -294,10 +297,10 @@ void TextWriter::write_calls(const pb::HloInstruction& in) {
       write_call("condition=%", called[1]);
       return write_call("body=%", called[0]);
     case Opcode::kConditional: {
-      const auto index =
-          in.operand_ids().empty() ? instructions_.end() : instructions_.find(in.operand_ids(0));
-      if (called.size() == 2 && index != instructions_.end() &&
-          index->second->shape().element_type() == kPred) {
+      const Known* const index =
+          in.operand_ids().empty() ? nullptr : instructions_.find(in.operand_ids(0));
+      if (called.size() == 2 && index != nullptr &&
+          index->instruction->shape().element_type() == kPred) {
         write_call("true_computation=%", called[0]);
         return write_call("false_computation=%", called[1]);
       }
@@ -318,7 +321,7 @@ void TextWriter::write_calls(const pb::HloInstruction& in) {
       if (called.size() == 1) return write_call("to_apply=%", called[0]);
       break;
   }
-  const bool branches = find_opcode(in.opcode()) == Opcode::kConditional;
+  const bool branches = opcode == Opcode::kConditional;
   text_ += branches ? ", branch_computations={" : ", called_computations={";
   const char* before = "%";
   for (const std::int64_t id : called) {
@@ -345,11 +348,11 @@ void TextWriter::write_control(const pb::HloInstruction& in) {
   text_ += ", control-predecessors={";
   const char* before = "%";
   for (const std::int64_t id : in.control_predecessor_ids()) {
-    const auto found = instructions_.find(id);
-    if (found == instructions_.end())
+    const Known* const found = instructions_.find(id);
+    if (found == nullptr)
       return fail(fmt::format("instruction {} waits for instruction {}, which is not there",
                               quoted(in.name()), id));
-    text_ += before + found->second->name();
+    text_ += before + found->instruction->name();
     before = ", %";
     if (has_grown_too_much()) return;
   }

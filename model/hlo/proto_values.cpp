@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "model/hlo/proto/hlo.pb.h"
 #include "model/program/shape.h"
@@ -40,10 +41,13 @@ constexpr auto kTypes = std::to_array<TypeNumber>({
 constexpr int kTuple = 13;
 constexpr int kBuffer = 34;
 
-std::string type_name(int number) {
-  for (const TypeNumber& row : kTypes)
-    if (row.number == number) return std::string(element_type_name(row.type));
-  return "type" + std::to_string(number);
+void append_type(std::string& text, int number) {
+  for (const TypeNumber& row : kTypes) {
+    if (row.number != number) continue;
+    text += element_type_name(row.type);
+    return;
+  }
+  text += "type" + std::to_string(number);
 }
 
 bool is_type(const pb::Shape& shape, ElementType type) {
@@ -55,24 +59,26 @@ bool is_type(const pb::Shape& shape, ElementType type) {
 void append_layout(std::string& text, const pb::Shape& shape) {
   if (!shape.has_layout()) return;
   const pb::Layout& layout = shape.layout();
-  std::string properties;
-  for (const pb::Tile& tile : layout.tiles()) {
-    properties += properties.empty() ? "T(" : "(";
-    append_numbers(properties, tile.dimensions());
-    properties += ')';
-  }
-  if (layout.element_size_in_bits() != 0)
-    properties += fmt::format("E({})", layout.element_size_in_bits());
-  if (layout.memory_space() != 0) properties += fmt::format("S({})", layout.memory_space());
-  if (layout.minor_to_major().empty() && properties.empty()) return;
+  const bool plain =
+      layout.tiles().empty() && layout.element_size_in_bits() == 0 && layout.memory_space() == 0;
+  if (layout.minor_to_major().empty() && plain) return;
   text += '{';
   append_numbers(text, layout.minor_to_major());
-  if (!properties.empty()) text += ':' + properties;
+  if (!plain) text += ':';
+  const char* before = "T(";
+  for (const pb::Tile& tile : layout.tiles()) {
+    text += std::exchange(before, "(");
+    append_numbers(text, tile.dimensions());
+    text += ')';
+  }
+  if (layout.element_size_in_bits() != 0)
+    text += fmt::format("E({})", layout.element_size_in_bits());
+  if (layout.memory_space() != 0) text += fmt::format("S({})", layout.memory_space());
   text += '}';
 }
 
 void append_array(std::string& text, const pb::Shape& shape) {
-  text += type_name(shape.element_type());
+  append_type(text, shape.element_type());
   text += '[';
   for (int i = 0; i < shape.dimensions_size(); ++i) {
     if (i > 0) text += ',';
@@ -246,8 +252,17 @@ void append_literal(std::string& text, const pb::Literal& literal, const pb::Sha
 }
 
 void append_quoted(std::string& text, std::string_view content) {
+  const auto is_plain = [](char c) {
+    return c >= 0x20 && c < 0x7f && c != '"' && c != '\'' && c != '\\';
+  };
   text += '"';
-  for (const char c : content) {
+  for (std::size_t at = 0; at < content.size(); ++at) {
+    std::size_t end = at;
+    while (end < content.size() && is_plain(content[end])) ++end;
+    text += content.substr(at, end - at);
+    if (end == content.size()) break;
+    at = end;
+    const char c = content[at];
     switch (c) {
       case '\n':
         text += "\\n";
@@ -265,10 +280,7 @@ void append_quoted(std::string& text, std::string_view content) {
         text += c;
         break;
       default:
-        if (c >= 0x20 && c < 0x7f)
-          text += c;
-        else
-          text += fmt::format("\\{:03o}", static_cast<unsigned char>(c));
+        text += fmt::format("\\{:03o}", static_cast<unsigned char>(c));
     }
   }
   text += '"';

@@ -13,6 +13,41 @@
 namespace spillway {
 namespace {
 
+/// Allocations once temporaries are joined, and where each has gone: into which, and how far.
+struct Combined {
+  IdVector<AllocationId, Allocation> allocations;
+  IdVector<AllocationId, std::pair<AllocationId, Bytes>> moved;
+};
+
+/// Temporaries of one memory space become one block: they stand end to end, each start aligned.
+Combined combine(const IdVector<AllocationId, Allocation>& allocations) {
+  std::vector<AllocationId> order;
+  for (const AllocationId id : ids(allocations)) order.push_back(id);
+  // XLA moves temporaries behind the others with std::partition, whose order decides which of them
+  // stands last and so is not padded.
+  const auto first_temp = std::partition(
+      order.begin(), order.end(), [&](AllocationId id) { return !allocations[id].is_temp(); });
+  Combined result{{}, IdVector<AllocationId, std::pair<AllocationId, Bytes>>(allocations.size())};
+  auto& [combined, moved] = result;
+  std::map<MemorySpace, AllocationId> block;
+  for (auto it = order.begin(); it != order.end(); ++it) {
+    const Allocation& allocation = allocations[*it];
+    const auto known = block.find(allocation.space);
+    if (it < first_temp || known == block.end()) {
+      const AllocationId id = combined.push(allocation);
+      if (it >= first_temp) block[allocation.space] = id;
+      moved[*it] = {id, Bytes(0)};
+      continue;
+    }
+    Bytes& size = combined[known->second].size;
+    const std::int64_t alignment = kHeapAlignment.value();
+    const Bytes base((size.value() + alignment - 1) / alignment * alignment);
+    size = base + allocation.size;
+    moved[*it] = {known->second, base};
+  }
+  return result;
+}
+
 class Assigner {
  public:
   Assigner(const Program& program, const Schedule& schedule)
@@ -23,17 +58,31 @@ class Assigner {
     out_.cell_of.resize(out_.values.values().size());
   }
 
-  MemoryAssignment run() {
+  /// Empty where the device surely needs `limit` or more.
+  std::optional<MemoryAssignment> run(std::optional<Bytes> limit) {
     for (const BufferId buffer : sorted_buffers())
       if (!assign_special(buffer) && !assign_to_existing(buffer)) assign_new(buffer);
-    for (const auto& [space, buffers] : heap_buffers_) run_heap(space, buffers);
+    for (Heap& heap : heaps_) {
+      heap.plan = replay_heap(program_, out_.values, out_.liveness, heap.buffers, sharing_);
+      heap.allocation =
+          out_.allocations.push({.size = Bytes(0), .space = heap.space, .parameter = {}});
+    }
     for (const Allocation& allocation : thread_local_allocations(program_))
       out_.allocations.push(allocation);
+    if (limit && least_total() >= *limit) return std::nullopt;
+    for (const Heap& heap : heaps_) run_heap(heap);
     combine_temporaries();
     return std::move(out_);
   }
 
  private:
+  struct Heap {
+    MemorySpace space = MemorySpace::kDevice;
+    std::vector<BufferId> buffers{};
+    HeapPlan plan{};
+    AllocationId allocation{};
+  };
+
   std::vector<BufferId> sorted_buffers();
   bool assign_special(BufferId buffer);
   bool assign_to_existing(BufferId buffer);
@@ -45,8 +94,10 @@ class Assigner {
   void place(BufferId buffer, AllocationId allocation);
   void add_reusable(AllocationId allocation);
   void assign_new(BufferId buffer);
+  Heap& heap_of(MemorySpace space);
   AllocationId allocate(BufferId buffer);
-  void run_heap(MemorySpace space, const std::vector<BufferId>& buffers);
+  Bytes least_total();
+  void run_heap(const Heap& heap);
   void combine_temporaries();
 
   const Value& value(ValueId id) const { return out_.values[id]; }
@@ -66,7 +117,7 @@ class Assigner {
   IdVector<AllocationId, std::optional<std::uint32_t>> number_in_reusable_;
   IdVector<AllocationId, Residents> residents_;  ///< those of one allocation never overlap
   IdVector<AllocationId, CellId> whole_;         ///< the cell of each allocation that stands alone
-  std::map<MemorySpace, std::vector<BufferId>> heap_buffers_;
+  std::vector<Heap> heaps_;                      ///< by memory space
 };
 
 /// Largest first, then results, then in the order of XLA's walk over callers before callees.
@@ -256,62 +307,57 @@ void Assigner::assign_new(BufferId id) {
   if (buffer(id).live_out)
     add_reusable(allocate(id));
   else
-    heap_buffers_[buffer(id).space].push_back(id);
+    heap_of(buffer(id).space).buffers.push_back(id);
 }
 
-void Assigner::run_heap(MemorySpace space, const std::vector<BufferId>& buffers) {
-  const HeapPlan plan = replay_heap(program_, out_.values, out_.liveness, buffers, sharing_);
+Assigner::Heap& Assigner::heap_of(MemorySpace space) {
+  const auto at = std::ranges::lower_bound(heaps_, space, {}, &Heap::space);
+  if (at != heaps_.end() && at->space == space) return *at;
+  return *heaps_.insert(at, Heap{.space = space});
+}
+
+/// What the device needs if no heap has a gap.
+Bytes Assigner::least_total() {
+  for (const Heap& heap : heaps_)
+    out_.allocations[heap.allocation].size = smallest_heap(heap.plan.items);
+  Bytes total(0);
+  for (const Allocation& allocation : combine(out_.allocations).allocations)
+    if (!is_host(allocation.space)) total += allocation.size;
+  return total;
+}
+
+void Assigner::run_heap(const Heap& heap) {
+  const HeapPlan& plan = heap.plan;
   const HeapResult packed = pack_heap(plan.items);
-  out_.heaps.push_back({space, packed.size});
+  out_.heaps.push_back({heap.space, packed.size});
   out_.effort.heap_ranges += packed.ranges_seen;
-  const AllocationId allocation =
-      out_.allocations.push({.size = packed.size, .space = space, .parameter = {}});
+  out_.allocations[heap.allocation].size = packed.size;
   const std::size_t first_cell = out_.cells.size();
   for (std::size_t i = 0; i < plan.items.size(); ++i)
-    out_.cells.push({allocation, packed.offsets[i], largest_use(plan.items[i])});
-  for (const BufferId id : buffers)
+    out_.cells.push({heap.allocation, packed.offsets[i], largest_use(plan.items[i])});
+  for (const BufferId id : heap.buffers)
     for (const ValueId member : buffer(id).values)
       if (const auto item = plan.item_of[member]) out_.cell_of[member] = CellId(first_cell + *item);
 }
 
-/// Temporaries of one memory space become one block: they stand end to end, each start aligned.
 void Assigner::combine_temporaries() {
-  std::vector<AllocationId> order;
-  for (const AllocationId id : ids(out_.allocations)) order.push_back(id);
-  // XLA moves temporaries behind the others with std::partition, whose order decides which of them
-  // stands last and so is not padded.
-  const auto first_temp = std::partition(order.begin(), order.end(), [this](AllocationId id) {
-    return !out_.allocations[id].is_temp();
-  });
-  IdVector<AllocationId, std::pair<AllocationId, Bytes>> moved(out_.allocations.size());
-  IdVector<AllocationId, Allocation> combined;
-  std::map<MemorySpace, AllocationId> block;
-  for (auto it = order.begin(); it != order.end(); ++it) {
-    const Allocation& allocation = out_.allocations[*it];
-    const auto known = block.find(allocation.space);
-    if (it < first_temp || known == block.end()) {
-      const AllocationId id = combined.push(allocation);
-      if (it >= first_temp) block[allocation.space] = id;
-      moved[*it] = {id, Bytes(0)};
-      continue;
-    }
-    Bytes& size = combined[known->second].size;
-    const std::int64_t alignment = kHeapAlignment.value();
-    const Bytes base((size.value() + alignment - 1) / alignment * alignment);
-    size = base + allocation.size;
-    moved[*it] = {known->second, base};
-  }
+  Combined combined = combine(out_.allocations);
   for (Cell& cell : out_.cells) {
-    const auto [id, base] = moved[cell.allocation];
+    const auto [id, base] = combined.moved[cell.allocation];
     cell = {id, cell.offset + base, cell.size};
   }
-  out_.allocations = std::move(combined);
+  out_.allocations = std::move(combined.allocations);
 }
 
 }  // namespace
 
 MemoryAssignment assign_memory(const Program& program, const Schedule& schedule) {
-  return Assigner(program, schedule).run();
+  return *Assigner(program, schedule).run(std::nullopt);
+}
+
+std::optional<MemoryAssignment> assign_memory_below(const Program& program,
+                                                    const Schedule& schedule, Bytes limit) {
+  return Assigner(program, schedule).run(limit);
 }
 
 }  // namespace spillway

@@ -68,4 +68,9 @@ struct MemoryAssignment {
 /// docs/memory.md#speed.
 MemoryAssignment assign_memory(const Program& program, const Schedule& schedule);
 
+/// The same; empty where it is sure before the heaps are packed that the device needs `limit` or
+/// more. To pack is what takes longest.
+std::optional<MemoryAssignment> assign_memory_below(const Program& program,
+                                                    const Schedule& schedule, Bytes limit);
+
 }  // namespace spillway

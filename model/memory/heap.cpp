@@ -67,24 +67,37 @@ struct SortKey {
 /// No packing is smaller than the items that are live together: whatever their order, each of them
 /// but the uppermost takes a multiple of the alignment.
 Bytes smallest_possible(const std::vector<HeapItem>& items, const StartTimes& times) {
-  std::vector<std::int64_t> change(static_cast<std::size_t>(times.count()) + 1, 0);
+  struct Change {
+    std::int64_t aligned = 0;
+    std::int32_t padded = 0;  ///< items that do not fill what they take
+  };
+  std::vector<Change> changes(static_cast<std::size_t>(times.count()) + 1);
   std::int64_t most_padding = 0;
   for (const HeapItem& item : items) {
     const std::int64_t size = largest_use(item).value();
-    most_padding = std::max(most_padding, align(size) - size);
+    const std::int64_t padding = align(size) - size;
+    most_padding = std::max(most_padding, padding);
     std::int32_t counted = -1;  // uses of one item may meet, and take its place once
     for (const HeapItem::Use& use : item.uses) {
       const std::int32_t from = std::max(times[use.start], counted + 1);
       counted = std::max(counted, times[use.end]);
       if (from > counted) continue;
-      change[static_cast<std::size_t>(from)] += align(size);
-      change[static_cast<std::size_t>(counted) + 1] -= align(size);
+      Change& first = changes[static_cast<std::size_t>(from)];
+      Change& behind = changes[static_cast<std::size_t>(counted) + 1];
+      first.aligned += align(size);
+      behind.aligned -= align(size);
+      first.padded += padding > 0 ? 1 : 0;
+      behind.padded -= padding > 0 ? 1 : 0;
     }
   }
-  std::int64_t live = 0;
+  Change live;
   std::int64_t most = 0;
-  for (const std::int64_t step : change) most = std::max(most, live += step);
-  return Bytes(most - most_padding);
+  for (const Change& change : changes) {
+    live.aligned += change.aligned;
+    live.padded += change.padded;
+    most = std::max(most, live.aligned - (live.padded > 0 ? most_padding : 0));
+  }
+  return Bytes(most);
 }
 
 /// Empty as soon as the block is no smaller than `limit`. Adds to `seen` what it looks at.
@@ -120,6 +133,10 @@ Bytes largest_use(const HeapItem& item) {
   Bytes size(0);
   for (const HeapItem::Use& use : item.uses) size = std::max(size, use.size);
   return size;
+}
+
+Bytes smallest_heap(const std::vector<HeapItem>& items) {
+  return smallest_possible(items, StartTimes(items));
 }
 
 HeapResult pack_heap(const std::vector<HeapItem>& items) {

@@ -36,4 +36,7 @@ inline constexpr Bytes kHeapAlignment{256};
 /// takes the smallest free gap that holds it over all its times; ties go to the lower offset.
 HeapResult pack_heap(const std::vector<HeapItem>& items);
 
+/// No packing is smaller: what is live together. Found without packing.
+Bytes smallest_heap(const std::vector<HeapItem>& items);
+
 }  // namespace spillway

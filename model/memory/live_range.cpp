@@ -42,8 +42,7 @@ class LivenessFinder {
     }
     join_donated();
     make_buffers();
-    find_ranges();
-    make_disjoint();
+    result_.ranges = find_live_ranges(program_, flat_, values_, result_);
     return std::move(result_);
   }
 
@@ -52,16 +51,6 @@ class LivenessFinder {
   void join_aliases(InstructionId id);
   void join_donated();
   void make_buffers();
-  void find_ranges();
-  void extend_to(ValueId value, LogicalTime time) {
-    result_.ranges[value].end = std::max(result_.ranges[value].end, time);
-  }
-  void extend_positions(InstructionId id);
-  void extend_uses(InstructionId id);
-  LogicalTime definition_start(InstructionId id, const FlatSchedule::Span& span) const;
-  LogicalTime definition_end(InstructionId id, const FlatSchedule::Span& span) const;
-  void make_disjoint();
-
   void join(ValueId a, ValueId b) { sets_.join(a.index, b.index); }
 
   const Program& program_;
@@ -143,13 +132,46 @@ void LivenessFinder::make_buffers() {
         .live_out = true;
 }
 
-void LivenessFinder::find_ranges() {
-  result_.ranges = IdVector<ValueId, LiveRange>(values_.values().size());
+class RangeFinder {
+ public:
+  RangeFinder(const Program& program, const FlatSchedule& flat, const ValueTable& values,
+              const Liveness& liveness)
+      : program_(program),
+        flat_(flat),
+        values_(values),
+        liveness_(liveness),
+        ranges_(values.values().size()) {}
+
+  IdVector<ValueId, LiveRange> run() {
+    find_ranges();
+    make_disjoint();
+    return std::move(ranges_);
+  }
+
+ private:
+  void find_ranges();
+  void extend_to(ValueId value, LogicalTime time) {
+    ranges_[value].end = std::max(ranges_[value].end, time);
+  }
+  void extend_positions(InstructionId id);
+  void extend_uses(InstructionId id);
+  LogicalTime definition_start(InstructionId id, const FlatSchedule::Span& span) const;
+  LogicalTime definition_end(InstructionId id, const FlatSchedule::Span& span) const;
+  void make_disjoint();
+
+  const Program& program_;
+  const FlatSchedule& flat_;
+  const ValueTable& values_;
+  const Liveness& liveness_;  ///< its buffers
+  IdVector<ValueId, LiveRange> ranges_;
+};
+
+void RangeFinder::find_ranges() {
   for (const ValueId value : ids(values_.values())) {
     const InstructionId id = values_[value].defined_at.instruction;
     const FlatSchedule::Span& span = flat_.span[id.computation];
     const LogicalTime start = definition_start(id, span);
-    result_.ranges[value] = {start, std::max(start, definition_end(id, span))};
+    ranges_[value] = {start, std::max(start, definition_end(id, span))};
   }
   for (const ComputationId id : ids(program_.computations)) {
     if (!flat_.reaches(id)) continue;
@@ -162,13 +184,12 @@ void LivenessFinder::find_ranges() {
   for (const InstructionIndex parameter : program_.entry_computation().parameters()) {
     const InstructionId id{program_.entry, parameter};
     for (ShapeNodeIndex node = 0; node < program_[id].shape.node_count(); ++node)
-      if (const ValueId value = values_.at(id, node); !result_.donated.contains(value))
+      if (const ValueId value = values_.at(id, node); !liveness_.donated.contains(value))
         extend_to(value, flat_.end());
   }
 }
 
-LogicalTime LivenessFinder::definition_start(InstructionId id,
-                                             const FlatSchedule::Span& span) const {
+LogicalTime RangeFinder::definition_start(InstructionId id, const FlatSchedule::Span& span) const {
   const bool parameter = program_[id].opcode == Opcode::kParameter;
   const LogicalTime start =
       parameter ? span.start : flat_.position[id.computation][id.instruction.index];
@@ -177,7 +198,7 @@ LogicalTime LivenessFinder::definition_start(InstructionId id,
   return async && !program_.has_explicit_elements ? std::max(start, *async) : start;
 }
 
-LogicalTime LivenessFinder::definition_end(InstructionId id, const FlatSchedule::Span& span) const {
+LogicalTime RangeFinder::definition_end(InstructionId id, const FlatSchedule::Span& span) const {
   const bool root = program_[id.computation].root().instruction == id.instruction;
   LogicalTime end = root ? span.end : flat_.position[id.computation][id.instruction.index];
   // What an async start wraps runs until the done; a done in a later iteration is beyond the end.
@@ -186,7 +207,7 @@ LogicalTime LivenessFinder::definition_end(InstructionId id, const FlatSchedule:
 }
 
 /// A value lives wherever it appears: in a tuple, behind a bitcast, in a loop's state.
-void LivenessFinder::extend_positions(InstructionId id) {
+void RangeFinder::extend_positions(InstructionId id) {
   const bool root = program_[id.computation].root().instruction == id.instruction;
   const LogicalTime time =
       root ? flat_.span[id.computation].end : flat_.position[id.computation][id.instruction.index];
@@ -197,7 +218,7 @@ void LivenessFinder::extend_positions(InstructionId id) {
   }
 }
 
-void LivenessFinder::extend_uses(InstructionId id) {
+void RangeFinder::extend_uses(InstructionId id) {
   const Computation& computation = program_[id.computation];
   const Instruction& in = computation[id.instruction];
   // A call's uses are those inside; a loop's initial state dies when the body starts.
@@ -218,18 +239,18 @@ void LivenessFinder::extend_uses(InstructionId id) {
 }
 
 /// Values of one buffer follow one another: each ends where the next begins.
-void LivenessFinder::make_disjoint() {
-  for (const Buffer& buffer : result_.buffers) {
+void RangeFinder::make_disjoint() {
+  for (const Buffer& buffer : liveness_.buffers) {
     if (buffer.values.size() < 2) continue;
     std::vector<ValueId> sorted = buffer.values;
     std::ranges::sort(sorted, [this](ValueId a, ValueId b) {
-      const LiveRange& x = result_.ranges[a];
-      const LiveRange& y = result_.ranges[b];
+      const LiveRange& x = ranges_[a];
+      const LiveRange& y = ranges_[b];
       return std::tie(x.start, x.end, a.index) < std::tie(y.start, y.end, b.index);
     });
     for (std::size_t k = 0; k + 1 < sorted.size(); ++k) {
-      LiveRange& first = result_.ranges[sorted[k]];
-      LiveRange& second = result_.ranges[sorted[k + 1]];
+      LiveRange& first = ranges_[sorted[k]];
+      LiveRange& second = ranges_[sorted[k + 1]];
       second.end = std::max(first.end, second.end);
       first.end = std::min(first.end, second.start);
     }
@@ -241,6 +262,11 @@ void LivenessFinder::make_disjoint() {
 Liveness find_liveness(const Program& program, const FlatSchedule& schedule,
                        const ValueTable& values, const InPlacePairs& in_place) {
   return LivenessFinder(program, schedule, values, in_place).run();
+}
+
+IdVector<ValueId, LiveRange> find_live_ranges(const Program& program, const FlatSchedule& schedule,
+                                              const ValueTable& values, const Liveness& liveness) {
+  return RangeFinder(program, schedule, values, liveness).run();
 }
 
 }  // namespace spillway

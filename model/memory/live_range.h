@@ -44,4 +44,9 @@ struct Liveness {
 Liveness find_liveness(const Program& program, const FlatSchedule& schedule,
                        const ValueTable& values, const InPlacePairs& in_place);
 
+/// The ranges alone, in an order of execution that may be another: the buffers of `liveness` are
+/// the same in each.
+IdVector<ValueId, LiveRange> find_live_ranges(const Program& program, const FlatSchedule& schedule,
+                                              const ValueTable& values, const Liveness& liveness);
+
 }  // namespace spillway

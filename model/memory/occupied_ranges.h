@@ -19,7 +19,8 @@ struct OffsetRange {
 /// itself.
 class OffsetSet {
  public:
-  void add(OffsetRange range);  ///< not empty
+  /// `range` is not empty. Whether it was not all there before.
+  bool add(OffsetRange range);
   std::span<const OffsetRange> ranges() const {
     if (many_) return *many_;
     return {&only_, only_.begin < only_.end ? std::size_t{1} : std::size_t{0}};

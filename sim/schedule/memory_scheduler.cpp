@@ -227,13 +227,14 @@ Schedule order_all(const std::vector<Steps>& all, std::size_t computations,
 
 /// The most that device buffers need at once, as XLA compares its schedulers: no gaps, nothing
 /// written over an operand.
-Bytes most_live(const Liveness& liveness, const FlatSchedule& flat) {
+Bytes most_live(const Liveness& liveness, const IdVector<ValueId, LiveRange>& ranges,
+                const FlatSchedule& flat) {
   std::vector<std::int64_t> changes(static_cast<std::size_t>(flat.end().value()) + 2, 0);
   for (const Buffer& buffer : liveness.buffers) {
     if (is_host(buffer.space)) continue;
     for (const ValueId value : buffer.values) {
       // Values of one buffer follow one another: where they meet, only one counts.
-      const LiveRange& range = liveness.ranges[value];
+      const LiveRange& range = ranges[value];
       const auto end = static_cast<std::size_t>(range.end.value());
       changes[static_cast<std::size_t>(range.start.value())] += buffer.size.value();
       changes[buffer.values.size() > 1 ? end : end + 1] -= buffer.size.value();
@@ -253,7 +254,6 @@ Schedule schedule_for_memory(const Program& program, const MemoryAssignment& giv
 
 MinimalOrder find_minimal_order(const Program& program, const MemoryAssignment& given) {
   const std::vector<Steps> all = make_steps(program, given);
-  const InPlacePairs in_place(program);
   struct Candidate {
     MemoryScheduler scheduler;
     Schedule schedule;
@@ -264,11 +264,14 @@ MinimalOrder find_minimal_order(const Program& program, const MemoryAssignment& 
                                           MemoryScheduler::kPostOrder, MemoryScheduler::kRelaxed}) {
     Schedule schedule = order_all(all, program.computations.size(), scheduler);
     const FlatSchedule flat = flatten(program, schedule);
-    const Bytes peak = most_live(find_liveness(program, flat, given.values, in_place), flat);
+    const auto ranges = find_live_ranges(program, flat, given.values, given.liveness);
+    const Bytes peak = most_live(given.liveness, ranges, flat);
     if (!best || peak < best->peak) best = {scheduler, std::move(schedule), peak};
   }
   const Bytes given_total = sum_totals(given).total_device;
-  const Bytes total = sum_totals(assign_memory(program, best->schedule)).total_device;
+  const auto assigned = assign_memory_below(program, best->schedule, given_total);
+  if (!assigned) return {std::nullopt, given_total};
+  const Bytes total = sum_totals(*assigned).total_device;
   if (given_total <= total) return {std::nullopt, given_total};
   return {best->scheduler, total};
 }

@@ -271,6 +271,24 @@ TEST_CASE("the same program gives the same assignment") {
   }
 }
 
+TEST_CASE("below a limit: the same assignment, or none where it needs as much") {
+  int refused = 0;
+  for (std::uint32_t seed = 0; seed < 200; ++seed) {
+    CAPTURE(seed);
+    testing::RandomStep step(seed);
+    const std::string text = step.text();
+    const Program program = toy_program(text, step.header());
+    const Schedule schedule = toy_schedule(program);
+    const Bytes total = sum_totals(assign_memory(program, schedule)).total_device;
+    const auto below = assign_memory_below(program, schedule, total + Bytes(1));
+    REQUIRE(below.has_value());
+    CHECK(sum_totals(*below).total_device == total);
+    refused += assign_memory_below(program, schedule, total) ? 0 : 1;
+    CHECK(!assign_memory_below(program, schedule, Bytes(1)));
+  }
+  CHECK(refused > 50);  // most heaps have no gap
+}
+
 /// Loops around loops: each hands one array through and changes the other.
 std::string nested_loops(int depth) {
   std::string text;

@@ -82,6 +82,19 @@ TEST_CASE("an item with several uses keeps its place free only while it is used"
   check_packing({twice, item(2, 5, 3, 1), item(1, 2, 1, 2)}, 4, {0, 0, 3});
 }
 
+TEST_CASE("no heap is smaller than what is live together") {
+  CHECK(smallest_heap({}) == Bytes(0));
+  // Three at time 2; the second use of the last one meets its first, and takes no more.
+  HeapItem twice{{{2, 4, Bytes(kUnit)}, {4, 6, Bytes(kUnit)}}, 2};
+  CHECK(smallest_heap({item(0, 2, 5, 0), item(1, 3, 2, 1), twice}) == Bytes(8 * kUnit));
+  // Only the uppermost need not fill what it takes, and any of them may be that.
+  const HeapItem byte{{{0, 1, Bytes(1)}}, 0};
+  const HeapItem wide{{{0, 1, Bytes(300)}}, 1};
+  CHECK(smallest_heap({byte, wide}) == Bytes(513));
+  CHECK(pack_heap({byte, wide}).size == Bytes(513));
+  CHECK(smallest_heap({byte, wide, item(2, 3, 3, 2)}) == Bytes(3 * kUnit));
+}
+
 /// Best fit as one would explain it: try every place where it could start.
 std::int64_t obvious_place(const std::vector<HeapItem>& items,
                            const std::vector<std::optional<std::int64_t>>& placed, std::size_t i) {
@@ -152,6 +165,7 @@ HeapResult obvious_packing(const std::vector<HeapItem>& items, bool temporal) {
 
 TEST_CASE("the same as best fit written the obvious way") {
   int temporal_wins = 0;
+  int as_small = 0;  // as what is live together
   for (std::uint32_t seed = 0; seed < 3000; ++seed) {
     CAPTURE(seed);
     std::mt19937 random(seed);
@@ -177,11 +191,15 @@ TEST_CASE("the same as best fit written the obvious way") {
     const HeapResult& expected = temporal ? by_time : by_size;
     temporal_wins += temporal ? 1 : 0;
     const HeapResult found = pack_heap(items);
+    REQUIRE(smallest_heap(items) <= expected.size);
+    as_small += smallest_heap(items) == expected.size ? 1 : 0;
     REQUIRE(found.size == expected.size);
     REQUIRE(found.offsets == expected.offsets);
   }
   CHECK(temporal_wins > 150);  // both orders are tried in earnest
   CHECK(temporal_wins < 2850);
+  CHECK(as_small > 150);
+  CHECK(as_small < 2850);
 }
 
 }  // namespace

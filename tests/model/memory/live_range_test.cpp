@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "model/program/call_graph.h"
+#include "tests/model/memory/random_step.h"
 #include "tests/support/toy_program.h"
 
 namespace spillway {
@@ -243,6 +245,31 @@ ENTRY %main (a: f32[4,2], b: f32[1,2], i: s32[]) -> (f32[4,2], f32[4,2]) {
 )");
   // `stack` is read after it was updated: its buffer lives on, as its successor.
   check_lives(a, {{"stack", 0, 3, 4}, {"more", 0, 4, 7}});
+}
+
+TEST_CASE("in another order the buffers are the same, and the ranges are found alone") {
+  for (std::uint32_t seed = 0; seed < 100; ++seed) {
+    CAPTURE(seed);
+    testing::RandomStep step(seed);
+    const std::string text = step.text();
+    const Program program = testing::toy_program(text, step.header());
+    const InPlacePairs in_place(program);
+    const FlatSchedule given = flatten(program, testing::toy_schedule(program));
+    const ValueTable values = make_values(program, given);
+    const Liveness liveness = find_liveness(program, given, values, in_place);
+    Schedule other;
+    for (const ComputationId id : ids(program.computations))
+      other.order.push(instruction_post_order(program[id]));
+    const FlatSchedule flat = flatten(program, other);
+    const Liveness expected = find_liveness(program, flat, values, in_place);
+    const auto ranges = find_live_ranges(program, flat, values, liveness);
+    REQUIRE(ranges.size() == expected.ranges.size());
+    for (const ValueId value : ids(ranges)) {
+      REQUIRE(liveness.buffer_of[value] == expected.buffer_of[value]);
+      REQUIRE(ranges[value].start == expected.ranges[value].start);
+      REQUIRE(ranges[value].end == expected.ranges[value].end);
+    }
+  }
 }
 
 }  // namespace

@@ -189,7 +189,7 @@ std::string_view name_of(MemoryScheduler scheduler) {
     case MemoryScheduler::kPostOrder:
       return "post-order";
     case MemoryScheduler::kRelaxed:
-      return "as given, relaxed";
+      return "the given one with nothing hidden";
   }
   return "";
 }
@@ -268,6 +268,7 @@ MinimalOrder find_minimal_order(const Program& program, const MemoryAssignment& 
     if (!best || peak < best->peak) best = {scheduler, std::move(schedule), peak};
   }
   const Bytes given_total = sum_totals(given).total_device;
+  if (best->peak >= most_live(given.liveness, given.schedule)) return {std::nullopt, given_total};
   const Bytes total = sum_totals(assign_memory(program, best->schedule)).total_device;
   if (given_total <= total) return {std::nullopt, given_total};
   return {best->scheduler, total};

@@ -1,5 +1,6 @@
 #include "model/diagnostics/slice_offsets.h"
 
+#include <algorithm>
 #include <charconv>
 #include <vector>
 
@@ -157,9 +158,12 @@ class Evaluator {
   int steps_ = 0;
 };
 
+/// Empty where the annotation counts another loop than the innermost.
 std::optional<SliceWalk> annotated_walk(const Computation& computation, InstructionIndex slice) {
   const std::string_view config = computation.attribute(slice, "backend_config").value_or("");
   std::string_view walk = json_value(config, "dynamic_slice_config");
+  const std::string_view loop = json_value(walk, "loop_index");
+  if (!loop.empty() && loop != "0") return std::nullopt;
   // Since 0.12 the numbers stand one level deeper, and zeros in their old place.
   if (const auto linear = json_value(walk, "linear"); !linear.empty()) walk = linear;
   const auto offset = to_integer(json_value(walk, "byte_offset"));
@@ -197,6 +201,19 @@ std::optional<Counter> find_counter(const Program& program, InstructionId loop) 
   return Counter{carried.element_node(static_cast<std::uint32_t>(*index)), *init, *step};
 }
 
+/// Whether an instruction is a dynamic slice of one whole layer: then its index along the first
+/// dimension times its size is where it begins.
+bool takes_one_layer(const Computation& computation, InstructionIndex i) {
+  const Instruction& slice = computation[i];
+  if (slice.opcode != Opcode::kDynamicSlice || slice.operand_count < 2) return false;
+  const Shape stack = computation.shape_of(computation.operands(i)[0]);
+  const auto order = stack.minor_to_major();
+  const auto layer = slice.shape.dims();
+  return !layer.empty() && layer.size() == stack.dims().size() && layer[0] == 1 &&
+         std::ranges::equal(layer.subspan(1), stack.dims().subspan(1)) &&
+         (order.empty() || order.back() == 0);
+}
+
 /// A dynamic slice, and the calls that lead from the body of the loop to it.
 struct Located {
   InstructionId slice;
@@ -220,8 +237,8 @@ std::optional<Located> locate_slice(const Program& program, const FlatSchedule& 
     if (!inner) return std::nullopt;
     located.slice = {fused, *inner};
   }
-  const Instruction& slice = program[located.slice];
-  if (slice.opcode != Opcode::kDynamicSlice || slice.operand_count < 2) return std::nullopt;
+  const Computation& holder = program[located.slice.computation];
+  if (!takes_one_layer(holder, located.slice.instruction)) return std::nullopt;
   return located;
 }
 

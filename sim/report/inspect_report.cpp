@@ -14,6 +14,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kLiveRows = 12;
+/// Other orders are made and weighed up to this size; it takes as long as all the rest.
+constexpr std::size_t kMostReordered = 300'000;
 
 std::string join(const std::vector<std::string>& parts, std::string_view separator) {
   std::string text;
@@ -26,9 +28,20 @@ std::string price_of_order(const MemoryReport& memory, const MinimalOrder& order
   if (!order.scheduler) return "no scheduler for memory found an order that needs less";
   const Bytes given = memory.totals.total_device;
   const Bytes price = given - order.total_device;
-  return fmt::format("the order costs {} ({:.1f} %); scheduler: {}", format_bytes(price),
+  return fmt::format("the order costs {} ({:.1f} %), found by: {}", format_bytes(price),
                      100 * static_cast<double>(price.value()) / static_cast<double>(given.value()),
                      name_of(*order.scheduler));
+}
+
+/// The row of the table that says what the order of execution costs.
+std::vector<std::string> order_row(const MemoryReport& memory,
+                                   const std::optional<MinimalOrder>& order) {
+  if (!order)
+    return {"in a memory-minimal order", "-",
+            fmt::format("not looked for above {} instructions",
+                        format_count(static_cast<std::int64_t>(kMostReordered)))};
+  return {"in a memory-minimal order", format_bytes(order->total_device),
+          price_of_order(memory, *order)};
 }
 
 std::string memory_text(const MemoryReport& memory, const std::optional<MinimalOrder>& order) {
@@ -45,9 +58,7 @@ std::string memory_text(const MemoryReport& memory, const std::optional<MinimalO
              fmt::format("at position {}, {}", memory.live_peak_at.value(),
                          memory.live_peak_instruction)});
   table.add({"without fragmentation", format_bytes(t.no_fragmentation), ""});
-  if (order)
-    table.add({"in a memory-minimal order", format_bytes(order->total_device),
-               price_of_order(memory, *order)});
+  table.add(order_row(memory, order));
   table.add({"pinned host memory", format_bytes(host_bytes(t)),
              fmt::format("temporaries {}, arguments {}", format_bytes(t.host_temp),
                          format_bytes(t.host_argument))});
@@ -192,12 +203,13 @@ InspectReport make_inspect_report(const Program& program, const NameList& names,
   if (schedule.ok()) {
     const MemoryAssignment assignment = assign_memory(program, *schedule);
     InspectReport report = make_inspect_report(program, names, assignment, context);
-    report.minimal_order = find_minimal_order(program, assignment);
+    if (report.instructions <= kMostReordered)
+      report.minimal_order = find_minimal_order(program, assignment);
     return report;
   }
   InspectReport report = without_memory(program);
-  report.diagnostics.push_back({"not-scheduled", Severity::kWarning, schedule.error().text + ":",
-                                schedule.error().advice + ".", ""});
+  report.diagnostics.push_back({"not-scheduled", Severity::kWarning, schedule.error().text + ".",
+                                "", schedule.error().advice + "."});
   return report;
 }
 
@@ -236,8 +248,9 @@ std::string render_json(const InspectReport& report) {
                      {"instructions", report.instructions}, {"computations", report.computations},
                      {"devices", report.devices},           {"scheduled", report.scheduled}};
   json["memory"] = report.memory ? memory_json(*report.memory) : Json(nullptr);
-  if (report.minimal_order)
-    json["memory"]["minimal_order_bytes"] = report.minimal_order->total_device.value();
+  if (report.memory)
+    json["memory"]["minimal_order_bytes"] =
+        report.minimal_order ? Json(report.minimal_order->total_device.value()) : Json(nullptr);
   json["transfers"] = report.memory ? traffic_json(report.memory->traffic) : Json(nullptr);
   json["dot_flops_per_step"] = report.flops.dot_per_step.value();
   json["flops_per_step"] = report.flops.all_per_step.value();

@@ -189,7 +189,7 @@ std::string_view name_of(MemoryScheduler scheduler) {
     case MemoryScheduler::kPostOrder:
       return "post-order";
     case MemoryScheduler::kRelaxed:
-      return "as given, relaxed";
+      return "the given one with nothing hidden";
   }
   return "";
 }
@@ -269,6 +269,8 @@ MinimalOrder find_minimal_order(const Program& program, const MemoryAssignment& 
     if (!best || peak < best->peak) best = {scheduler, std::move(schedule), peak};
   }
   const Bytes given_total = sum_totals(given).total_device;
+  const Bytes given_peak = most_live(given.liveness, given.liveness.ranges, given.schedule);
+  if (best->peak >= given_peak) return {std::nullopt, given_total};
   const auto assigned = assign_memory_below(program, best->schedule, given_total);
   if (!assigned) return {std::nullopt, given_total};
   const Bytes total = sum_totals(*assigned).total_device;

@@ -34,7 +34,7 @@ struct MinimalOrder {
 };
 
 /// Of the schedulers' orders the one in which least is live at once, by which XLA chooses too; or
-/// the given order, if the allocator must provide no less for that one.
+/// the given order, if no less is live in that one or the allocator must provide no less for it.
 MinimalOrder find_minimal_order(const Program& program, const MemoryAssignment& given);
 
 }  // namespace spillway

@@ -29,9 +29,9 @@ TEST_CASE("inspect reads an unscheduled module, without memory") {
     CHECK(text.out ==
           "toy  2 instructions in 1 computations, 1 device(s)\n" + path +
               "\n\nMatrix products of a step  1.02 kFLOP   all operations  1.02 kFLOP\n\nWhat to "
-              "know\n  warning [not-scheduled] the module is not scheduled (no "
-              "is_scheduled=true): memory and time depend on the order XLA chose: give the "
-              "…after_optimizations.txt of the dump, not an earlier stage.\n");
+              "know\n  warning  not-scheduled\n           the module is not scheduled (no "
+              "is_scheduled=true).\n           → memory and time depend on the order XLA chose: "
+              "give the …after_optimizations.txt of the\n           dump, not an earlier stage.\n");
     const Run run = run_spillway("inspect --json " + path);
     CHECK(run.exit_code == 0);
     const auto json = nlohmann::json::parse(run.out);

@@ -160,7 +160,7 @@ TEST_CASE("what the order costs stands beside the total") {
   CHECK(memory["total_device_bytes"] == 256 + 256 + 2 * 2560 + 256);
   CHECK(memory["minimal_order_bytes"] == 256 + 256 + 2560 + 2 * 256);
   CHECK(line_with(render_text(report), "in a memory-minimal order")
-            .ends_with("the order costs 2.25 KiB (39.1 %); scheduler: list"));
+            .ends_with("the order costs 2.25 KiB (39.1 %), found by: list"));
   const Program best = toy_program(kOnlyParameter);
   const InspectReport nothing_better = make_inspect_report(best, {});
   CHECK(Json::parse(render_json(nothing_better))["memory"]["minimal_order_bytes"] == 32);
@@ -185,7 +185,7 @@ TEST_CASE("a module without an order is read as far as that goes") {
   const std::string text = render_text(report);
   check_text(text);
   CHECK(text.find("HBM") == std::string::npos);
-  CHECK(line_with(text, "warning").starts_with("warning [not-scheduled] the module is not"));
+  CHECK(line_with(text, "warning").ends_with("not-scheduled"));
 }
 
 TEST_CASE("names that are no UTF-8 leave the JSON readable") {

@@ -197,7 +197,7 @@ std::optional<Counter> find_counter(const Program& program, InstructionId loop) 
   const auto init = to_integer(json_value(steps, "init"));
   const auto step = to_integer(json_value(steps, "step"));
   const Shape carried = computation[loop.instruction].shape;
-  if (!index || !init || !step || *index < 0 || *index >= carried.tuple_size()) return std::nullopt;
+  if (!index || !init || !step || *step == 0 || *index < 0 || *index >= carried.tuple_size()) return std::nullopt;
   return Counter{carried.element_node(static_cast<std::uint32_t>(*index)), *init, *step};
 }
 

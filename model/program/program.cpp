@@ -60,7 +60,11 @@ std::string source_line(const Program& program, InstructionId id) {
 }
 
 bool is_remat_clone(const Instruction& instruction) {
-  return instruction.name.find(".remat") != std::string_view::npos;
+  // Not ".rematerialized": so XLA names the fills that it makes again beside each user.
+  constexpr std::string_view kSuffix = ".remat";
+  const std::size_t at = instruction.name.find(kSuffix);
+  return at != std::string_view::npos &&
+         !instruction.name.substr(at + kSuffix.size()).starts_with("erialized");
 }
 
 bool is_free(const Instruction& instruction) {

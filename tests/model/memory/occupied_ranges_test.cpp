@@ -32,7 +32,8 @@ TEST_CASE("ranges that touch or overlap are joined") {
     OffsetSet set;
     for (const OffsetRange& range : row.added) {
       const std::vector<OffsetRange> before = listed(set);
-      CHECK(set.add(range) == (listed(set) != before));
+      const bool added = set.add(range);
+      CHECK(added == (listed(set) != before));
     }
     CHECK(listed(set) == row.expected);
   }

@@ -25,7 +25,7 @@ struct InspectOptions {
 /// The version on the command line, else the one the sidecar was written with.
 Result<std::optional<JaxlibVersion>> find_jaxlib(const InspectOptions& options,
                                                  const NameList& names) {
-  if (options.jaxlib.empty()) return parse_jaxlib_version(names.jaxlib);
+  if (options.jaxlib.empty()) return names.jaxlib;
   const auto version = parse_jaxlib_version(options.jaxlib);
   if (!version)
     return Error{ErrorKind::kUsage,

@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/hw_command.h"
+#include "model/base/utf8.h"
 #include "model/hardware/spelling.h"
 
 namespace spillway {
@@ -86,7 +87,12 @@ int report(const Error& error) {
   return error.kind == ErrorKind::kUsage ? kWrongUsage : kWrongInput;
 }
 
-int answer(const std::string& text, int exit_code) {
+int answer(const std::string& raw, int exit_code) {
+  // Names come from the input, and a terminal would obey what is in them. JSON is for scripts, has
+  // escaped control characters and keeps the names.
+  const bool is_json = raw.starts_with('{');
+  const std::string shown = is_json ? "" : printable_lines(raw);
+  const std::string& text = is_json ? raw : shown;
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0)
     return exit_code;
   std::fprintf(stderr, "error: the answer could not be written\n");

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "model/base/format.h"
+#include "model/hlo/dump_facts.h"
 #include "sim/engine/engine.h"
 #include "sim/step_neighbours.h"
 
@@ -288,6 +289,12 @@ Result<SimResult> simulate(const Program& program, const Schedule& schedule,
   result.assumptions = lowered.assumptions;
   if (!topology.assumption.empty())
     result.assumptions.insert(result.assumptions.begin(), topology.assumption);
+  const std::string capability = capability_in_name(program.path);
+  if (!capability.empty() && capability != profile.device.compute_capability)
+    result.assumptions.push_back(fmt::format(
+        "the kernels and the memory are those that XLA chose for compute capability {}; {} has {} "
+        "and would get others",
+        capability, profile.device.xla_name, profile.device.compute_capability));
   if (copies == CopyStreams::kRoundRobin)
     result.assumptions.push_back(
         "host copies share four streams with other asynchronous work, as XLA did before 2026-07");

@@ -17,12 +17,6 @@ constexpr std::size_t kWindow = 96;
 constexpr std::size_t kKeptBefore = 64 * 1024;
 constexpr std::size_t kKeptBehind = 256;
 
-/// Characters that move the cursor, change the terminal or the direction of writing.
-bool disturbs(std::uint32_t c) {
-  return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x200b && c <= 0x200f) ||
-         (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
-}
-
 /// Where the line that holds `at` ends: at a line feed, or at a carriage return that stands alone.
 std::size_t end_of_line(std::string_view text, std::size_t at) {
   while (at < text.size() && text[at] != '\n') {
@@ -46,7 +40,7 @@ Cells make_cells(std::string_view line, std::size_t offset) {
     if (at <= offset) cells.marked = cells.glyphs.size();
     if (line[at] == '\t')
       cells.glyphs.push_back(" ");
-    else if (point.bytes == 0 || disturbs(point.value))
+    else if (point.bytes == 0 || disturbs_terminal(point.value))
       cells.glyphs.push_back("?");
     else
       cells.glyphs.push_back(line.substr(at, bytes));

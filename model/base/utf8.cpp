@@ -1,5 +1,7 @@
 #include "model/base/utf8.h"
 
+#include <algorithm>
+
 namespace spillway {
 
 CodePoint decode_utf8(std::string_view text) {
@@ -26,6 +28,26 @@ bool is_utf8(std::string_view text) {
     text.remove_prefix(bytes);
   }
   return true;
+}
+
+bool disturbs_terminal(std::uint32_t c) {
+  return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x200b && c <= 0x200f) ||
+         (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
+}
+
+std::string printable_lines(std::string_view text) {
+  std::string clean;
+  clean.reserve(text.size());
+  while (!text.empty()) {
+    const char first = text.front();
+    const CodePoint point = decode_utf8(text);
+    const std::size_t taken = std::max<std::size_t>(point.bytes, 1);
+    const bool shows =
+        first == '\n' || first == '\t' || (point.bytes > 0 && !disturbs_terminal(point.value));
+    clean += shows ? text.substr(0, taken) : "?";
+    text.remove_prefix(taken);
+  }
+  return clean;
 }
 
 }  // namespace spillway

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace spillway {
@@ -14,6 +15,12 @@ struct CodePoint {
 
 /// The code point that `text`, which is not empty, starts with.
 CodePoint decode_utf8(std::string_view text);
+
+/// Whether a character moves the cursor, changes the terminal or the direction of writing.
+bool disturbs_terminal(std::uint32_t character);
+
+/// Lines of text with '?' for what would disturb a terminal, and for bytes that are no UTF-8.
+std::string printable_lines(std::string_view text);
 
 /// Whether all of `text` is well-formed.
 bool is_utf8(std::string_view text);

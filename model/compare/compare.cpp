@@ -52,12 +52,13 @@ std::vector<Item> gather(const std::vector<Item>& items) {
   return left;
 }
 
-std::string label_of(const Residual& residual) {
+/// An id means nothing in another program; a shape does.
+std::string name_or_shape(const Residual& residual) {
   return residual.names.empty() ? to_string(residual.slice) : joined_names(residual);
 }
 
 ResidualChange change_of(const Residual& residual) {
-  return {label_of(residual), residual.layers, residual.total_bytes, {}, {}};
+  return {name_or_shape(residual), residual.layers, residual.total_bytes, {}, {}};
 }
 
 bool is_named(const ResidualTable& table) {

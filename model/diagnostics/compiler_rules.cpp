@@ -24,35 +24,39 @@ std::optional<Finding> memory_differs(const Evidence& in) {
       "Trust XLA's figures for this program, and please report it."};
 }
 
-/// What rematerialisation compared with its limit, where the device is known that it compiled for.
-std::string remat_account(const Evidence& in) {
-  const auto hbm = in.dump.compiled_for_hbm ? in.dump.compiled_for_hbm
-                   : in.budget != nullptr   ? std::optional(in.budget->hbm)
-                                            : std::nullopt;
+/// Why XLA rematerialised, as far as the device is known that it compiled for.
+std::string why_rematerialised(const Evidence& in) {
+  const std::string general =
+      "It recomputes work that no policy asked for, to stay below the "
+      "compiler's limit.";
   const MemoryTotals& totals = in.memory.totals;
-  if (!hbm || host_bytes(totals) == Bytes(0)) return "";
+  const Bytes host = host_bytes(totals);
+  const auto hbm = compiled_for(in);
+  const std::string counts_host = host > Bytes(0) ? " It counts pinned host buffers as HBM." : "";
+  if (!hbm) return general + counts_host;
   const Bytes limit = remat_limit(totals, ahead_of_time_base(*hbm));
-  const Bytes counted_bytes = totals.total_device + host_bytes(totals);
-  if (totals.total_device > limit || counted_bytes <= limit) return "";
-  return fmt::format(
-      " Here its limit is {}: the device needs {} and would fit, with {} of host memory counted "
-      "too "
-      "it does not.",
-      format_bytes(limit), format_bytes(totals.total_device), format_bytes(host_bytes(totals)));
+  const std::string here = fmt::format(" Here the limit is {} and the device needs {}",
+                                       format_bytes(limit), format_bytes(totals.total_device));
+  if (totals.total_device > limit) return general + here + " even so.";
+  if (totals.total_device + host > limit)
+    return general + counts_host + here +
+           fmt::format(": that would fit, and with {} of host memory it does not.",
+                       format_bytes(host));
+  return general + counts_host;
 }
 
 std::optional<Finding> remat_clones(const Evidence& in) {
   std::int64_t count = 0;
-  for (const auto& computation : in.program.computations)
-    for (const InstructionIndex i : computation->instructions())
-      if (is_remat_clone((*computation)[i])) ++count;
+  for (const ComputationId id : ids(in.program.computations)) {
+    if (!in.assignment.schedule.reaches(id)) continue;  // parts of a kernel, or never run
+    for (const InstructionIndex i : in.program[id].instructions())
+      if (is_remat_clone(in.program[id][i])) ++count;
+  }
   if (count == 0) return std::nullopt;
-  return Finding{
-      fmt::format("{} made by XLA's own rematerialisation.",
-                  counted(count, "instruction is a clone", "instructions are clones")),
-      "It recomputes work that no policy asked for, and counts pinned host buffers as HBM." +
-          remat_account(in),
-      "Compile with --xla_disable_hlo_passes=rematerialization and look again."};
+  return Finding{fmt::format("{} made by XLA's own rematerialisation.",
+                             counted(count, "instruction is a clone", "instructions are clones")),
+                 why_rematerialised(in),
+                 "Compile with --xla_disable_hlo_passes=rematerialization and look again."};
 }
 
 std::optional<Finding> unknown_trip_count(const Evidence& in) {

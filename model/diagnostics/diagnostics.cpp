@@ -9,7 +9,8 @@ namespace spillway {
 namespace internal {
 
 Evidence gather(const DiagnosisInput& input) {
-  Evidence evidence{input, find_transfers(input.program), multiplicity(input.program), {}};
+  Evidence evidence{input, {}, multiplicity(input.program), inside_loops(input.program), {}};
+  evidence.transfers = find_transfers(input.program, evidence.times);
   evidence.at_peak = IdVector<BufferId, std::uint8_t>(input.assignment.liveness.buffers.size());
   for (const LiveBuffer& live : input.memory.live_at_peak) evidence.at_peak[live.buffer] = 1;
   return evidence;
@@ -25,10 +26,27 @@ bool is_state(const Evidence& in, const TransferSite& site) {
   const ValueTable& values = in.assignment.values;
   const ValueId on_host = to_host ? values.at(site.id, arrival_node(in.program[site.id]))
                                   : values.at(site.id.computation, *site.transfer.host_array);
-  const auto cell = in.assignment.cell_of[on_host];
-  if (!cell) return false;
-  const Allocation& place = in.assignment.allocations[in.assignment.cells[*cell].allocation];
-  return place.parameter.has_value() || place.live_out;
+  // Gradients made on the host may lie where a donated argument lay: they are no state.
+  const Buffer& buffer = in.assignment.liveness.buffers[in.assignment.liveness.buffer_of[on_host]];
+  return buffer.live_out || std::ranges::any_of(buffer.values, [&](ValueId value) {
+           const InstructionId made = values[value].defined_at.instruction;
+           return made.computation == in.program.entry &&
+                  in.program[made].opcode == Opcode::kParameter;
+         });
+}
+
+std::optional<Bytes> compiled_for(const Evidence& in) {
+  if (in.dump.compiled_for_hbm || in.budget == nullptr) return in.dump.compiled_for_hbm;
+  return in.budget->hbm;
+}
+
+bool at_least(Bytes part, Bytes whole, std::int64_t share) {
+  return part > Bytes(0) && part.value() >= whole.value() / share;
+}
+
+std::string fencing_flag(Bytes smallest) {
+  return "--xla_gpu_experimental_scheduler_memory_fencing_threshold_bytes=" +
+         std::to_string(smallest.value());
 }
 
 std::string enumerate(const std::vector<std::string>& names, std::size_t most) {
@@ -37,10 +55,6 @@ std::string enumerate(const std::vector<std::string>& names, std::size_t most) {
     text += (i > 0 ? ", " : "") + names[i];
   if (names.size() > most) text += " and " + std::to_string(names.size() - most) + " more";
   return text;
-}
-
-std::string label_of(const Residual& residual) {
-  return residual.names.empty() ? residual.id : residual.names.front();
 }
 
 std::string counted(std::int64_t n, std::string_view one, std::string_view many) {
@@ -73,8 +87,8 @@ std::vector<Diagnostic> diagnose(const DiagnosisInput& input) {
   std::vector<Diagnostic> found;
   for (const auto& rules :
        {internal::compiler_rules(), internal::machine_rules(), internal::offload_rules(),
-        internal::host_rules(), internal::order_rules(), internal::donation_rules(),
-        internal::name_rules(), internal::hazard_rules()})
+        internal::host_rules(), internal::copy_rules(), internal::order_rules(),
+        internal::donation_rules(), internal::name_rules(), internal::hazard_rules()})
     for (const internal::Rule& rule : rules)
       if (auto finding = rule.look(evidence))
         found.push_back({rule.code, rule.severity, std::move(finding->what),

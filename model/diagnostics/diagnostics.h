@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model/diagnostics/jaxlib_version.h"
+#include "model/base/jaxlib_version.h"
 #include "model/hardware/profile.h"
 #include "model/hlo/dump_facts.h"
 #include "model/memory/memory_report.h"
@@ -45,6 +45,8 @@ struct DiagnosisInput {
   const HardwareProfile* hardware = nullptr;  ///< the machine it is meant for
   const Budget* budget = nullptr;             ///< what that machine allows
   std::optional<JaxlibVersion> jaxlib = {};   ///< which compiled it
+  /// What the order of execution costs: the device total, less that in an order made for memory.
+  std::optional<Bytes> order_cost = {};
 };
 
 /// Applies every rule: errors first, then warnings, then what is good to know.

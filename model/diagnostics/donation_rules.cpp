@@ -26,16 +26,22 @@ Shape shape_of(const Program& program, const Piece& piece) {
   return entry[entry.parameters()[piece.first]].shape.at(piece.second);
 }
 
+std::set<Piece> donated_pieces(const Program& program) {
+  std::set<Piece> pieces;
+  for (const BufferDonor& donor : program.donors)
+    pieces.insert({donor.parameter, donor.parameter_node});
+  return pieces;
+}
+
 std::optional<Finding> donation_unused(const Evidence& in) {
   const std::set<Piece> aliased = aliased_pieces(in.program);
   std::int64_t count = 0;
   Bytes bytes, largest_bytes;
   std::string largest;
-  for (const BufferDonor& donor : in.program.donors) {
-    const Piece piece{donor.parameter, donor.parameter_node};
-    if (aliased.contains(piece)) continue;
+  for (const Piece& piece : donated_pieces(in.program)) {
     const Shape shape = shape_of(in.program, piece);
-    if (!shape.is_array() || is_host(shape.space())) continue;
+    const bool on_device = shape.is_array() && !is_host(shape.space());
+    if (aliased.contains(piece) || !on_device || shape.bytes() == Bytes(0)) continue;
     ++count;
     bytes += shape.bytes();
     if (shape.bytes() <= largest_bytes) continue;
@@ -49,8 +55,7 @@ std::optional<Finding> donation_unused(const Evidence& in) {
                   counted(count, "donated argument", "donated arguments"), format_bytes(bytes),
                   count == 1 ? "it" : "them", largest),
       "A donation is permission: without a result of the same size and layout, whose entry stands "
-      "in "
-      "input_output_alias, it saves nothing (JAX: \"Some donated buffers were not usable\").",
+      "in input_output_alias, it saves nothing (JAX: \"Some donated buffers were not usable\").",
       "Return a value of the same shape, type and sharding, or count this argument as held "
       "throughout."};
 }
@@ -59,16 +64,15 @@ std::optional<Finding> donation_unused(const Evidence& in) {
 std::optional<Finding> state_held_twice(const Evidence& in) {
   const Computation& entry = in.program.entry_computation();
   const std::set<Piece> aliased = aliased_pieces(in.program);
+  const std::set<Piece> donated = donated_pieces(in.program);
   std::map<std::string, std::int64_t> offered;  // arguments by shape
   for (std::uint32_t number = 0; number < entry.parameters().size(); ++number) {
     const Shape whole = entry[entry.parameters()[number]].shape;
     for (ShapeNodeIndex node = 0; node < whole.node_count(); ++node) {
       const Shape shape = whole.at(node);
-      const bool donated = std::ranges::any_of(in.program.donors, [&](const BufferDonor& donor) {
-        return donor.parameter == number && donor.parameter_node == node;
-      });
-      if (shape.is_array() && !is_host(shape.space()) && !donated &&
-          !aliased.contains({number, node}))
+      const Piece piece{number, node};
+      if (shape.is_array() && !is_host(shape.space()) && !donated.contains(piece) &&
+          !aliased.contains(piece))
         ++offered[to_string(shape)];
     }
   }
@@ -86,14 +90,15 @@ std::optional<Finding> state_held_twice(const Evidence& in) {
     ++count;
     bytes += shape.bytes();
   }
-  if (bytes.value() < in.memory.totals.total_device.value() / 20) return std::nullopt;
+  constexpr Bytes kTooSmall{std::int64_t{1} << 20};
+  if (bytes < kTooSmall || !at_least(bytes, in.memory.totals.total_device, 20)) return std::nullopt;
   return Finding{
-      fmt::format("{} ({}) have the shapes of arguments that are not donated: both are held.",
-                  counted(count, "result", "results"), format_bytes(bytes)),
+      fmt::format("{} of arguments that are not donated ({}): both are held.",
+                  counted(count, "result has the shape", "results have the shapes"),
+                  format_bytes(bytes)),
       "In a training step these are mostly the old and the new state.",
       "jax.jit(step, donate_argnums=...) for the state; input_output_alias in the program then "
-      "lists "
-      "it."};
+      "lists it."};
 }
 
 constexpr Rule kRules[] = {

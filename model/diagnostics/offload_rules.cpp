@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
+#include <map>
 
 #include "model/base/format.h"
 #include "model/cost/kernel_class.h"
@@ -11,9 +13,6 @@
 namespace spillway::internal {
 namespace {
 
-constexpr std::string_view kFencing =
-    "--xla_gpu_experimental_scheduler_memory_fencing_threshold_bytes=50000000";
-
 /// A copy of a whole array in straight code; slices of stacks are counted by their stack.
 bool is_straight_copy(const Evidence& in, const TransferSite& site) {
   const Opcode opcode = in.program[site.id].opcode;
@@ -21,18 +20,38 @@ bool is_straight_copy(const Evidence& in, const TransferSite& site) {
          (opcode == Opcode::kCopy || opcode == Opcode::kCopyStart);
 }
 
-/// The largest stack that stays on the device, as a place to begin: "query_proj, 4.00 GiB, made at
-/// llama.py:164"; empty where there is none.
-std::string largest_kept(const Evidence& in) {
+/// The largest stack that stays on the device, as a place to begin; null where there is none.
+const Residual* largest_kept(const Evidence& in) {
   const Residual* largest = nullptr;
   for (const Residual& r : in.residuals.residuals)
     if (r.placement == Placement::kDevice &&
         (largest == nullptr || r.total_bytes > largest->total_bytes))
       largest = &r;
-  if (largest == nullptr) return "";
-  std::string text = fmt::format("{}, {}", label_of(*largest), format_bytes(largest->total_bytes));
-  if (!largest->source.empty()) text += ", made at " + largest->source;
-  return text;
+  return largest;
+}
+
+/// A source line without the folders of a Python installation.
+std::string_view short_source(std::string_view source) {
+  constexpr std::string_view kPackages = "site-packages";
+  const std::size_t at = source.rfind(kPackages);
+  if (at != std::string_view::npos) source.remove_prefix(at + kPackages.size());
+  while (source.starts_with('/')) source.remove_prefix(1);
+  return source;
+}
+
+/// How to have a stack moved.
+std::string how_to_move(const Residual& residual) {
+  if (!residual.names.empty())
+    return fmt::format(
+        "Put \"{}\" into names_which_can_be_offloaded of "
+        "save_and_offload_only_these_names (MaxText: {}: offload).",
+        residual.names.front(), residual.names.front());
+  const std::string where =
+      residual.source.empty() ? "" : fmt::format(", made at {},", short_source(residual.source));
+  return fmt::format(
+      "It needs a name: jax.ad_checkpoint.checkpoint_name on the value{} and that "
+      "name in save_and_offload_only_these_names.",
+      where);
 }
 
 std::optional<Finding> offload_vanished(const Evidence& in) {
@@ -50,23 +69,46 @@ std::optional<Finding> offload_vanished(const Evidence& in) {
 
 std::optional<Finding> nothing_offloaded(const Evidence& in) {
   if (!in.transfers.empty() || in.dump.host_placements_asked.value_or(0) > 0) return std::nullopt;
-  Finding finding{
-      "nothing moves between HBM and pinned host memory.",
-      "If a policy asked for offload, it matched no name: the name must be on a value that the "
-      "backward pass needs, inside the rematerialised function.",
-      ""};
-  if (const std::string kept = largest_kept(in); !kept.empty())
-    finding.advice = fmt::format(
-        "The largest stack that is kept is {}: jax.ad_checkpoint.checkpoint_name there, and the "
-        "name in save_and_offload_only_these_names, would move it.",
-        kept);
+  Finding finding{"nothing moves between HBM and pinned host memory.",
+                  in.dump.host_placements_asked
+                      ? "The step did not ask for it."
+                      : "If a policy asked for offload, it matched no name: the name must be on a "
+                        "value that the backward pass needs, inside the rematerialised function.",
+                  ""};
+  if (const Residual* kept = largest_kept(in))
+    finding.advice = fmt::format("The largest stack that is kept is {}, {}. {}", label_of(*kept),
+                                 format_bytes(kept->total_bytes), how_to_move(*kept));
   return finding;
+}
+
+/// What is left on the device by a program that offloads other things.
+std::optional<Finding> largest_still_kept(const Evidence& in) {
+  const Residual* kept = largest_kept(in);
+  if (in.transfers.empty() || kept == nullptr ||
+      !at_least(kept->total_bytes, in.memory.totals.total_device, 5))
+    return std::nullopt;
+  return Finding{
+      fmt::format("{} keeps {} on the device, {:.0f} % of the total, while others "
+                  "are offloaded.",
+                  label_of(*kept), format_bytes(kept->total_bytes),
+                  100 * ratio(kept->total_bytes, in.memory.totals.total_device)),
+      "", how_to_move(*kept)};
+}
+
+/// What brings copies of straight code back in step with what they are for.
+std::string how_to_keep_order(Bytes smallest) {
+  return fmt::format(
+      "Scan the layers, the sure cure; or "
+      "--xla_gpu_enable_latency_hiding_scheduler=false, with which every copy waits; "
+      "or {}, which helps less the more layers there are.",
+      fencing_flag(smallest));
 }
 
 /// Straight-line copies whose array is in HBM all the same when most is live: not yet gone, or back
 /// already.
 std::optional<Finding> round_trip_at_peak(const Evidence& in) {
   Bytes sent, still_there, already_back;
+  Bytes smallest(std::numeric_limits<std::int64_t>::max());
   std::int64_t count = 0;
   for (const TransferSite& site : in.transfers) {
     if (!is_straight_copy(in, site) || is_state(in, site)) continue;
@@ -79,45 +121,45 @@ std::optional<Finding> round_trip_at_peak(const Evidence& in) {
     }
     ++count;
     sent += bytes;
+    smallest = std::min(smallest, bytes);
     const Operand source = entry.operands(site.id.instruction)[0];
     if (in.is_at_peak({site.id.computation, source.instruction}, source.node)) still_there += bytes;
   }
-  const Bytes in_vain = still_there + already_back;
-  if (sent == Bytes(0) || in_vain.value() < sent.value() / 4) return std::nullopt;
+  if (!at_least(still_there + already_back, sent, 4)) return std::nullopt;
   return Finding{
-      fmt::format("{} go to the host ({}), but when most HBM is in use {} of them are still there "
-                  "and {} are back already.",
-                  counted(count, "array", "arrays"), format_bytes(sent), format_bytes(still_there),
-                  format_bytes(already_back)),
+      fmt::format("{} to the host ({}), but when most HBM is in use {} of that are still there and "
+                  "{} are back already.",
+                  counted(count, "array goes", "arrays go"), format_bytes(sent),
+                  format_bytes(still_there), format_bytes(already_back)),
       "The latency-hiding scheduler sees no memory in a copy: it starts those to the host late, "
-      "and "
-      "those back early.",
-      fmt::format(
-          "Scan the layers; or {}; or --xla_gpu_enable_latency_hiding_scheduler=false, which "
-          "makes every copy wait.",
-          kFencing)};
+      "and those back early.",
+      how_to_keep_order(smallest)};
 }
 
 /// The host holds less at any time than what was sent there: each copy leaves just before its way
 /// back.
 std::optional<Finding> host_bytes_short(const Evidence& in) {
-  Bytes sent;
+  Bytes sent, smallest(std::numeric_limits<std::int64_t>::max());
   std::int64_t count = 0;
   for (const TransferSite& site : in.transfers) {
     const bool to_host = site.transfer.direction == TransferDirection::kDeviceToHost;
     if (!is_straight_copy(in, site) || !to_host) continue;
     sent += site.transfer.bytes;
+    smallest = std::min(smallest, site.transfer.bytes);
     ++count;
   }
-  const Bytes held = in.memory.totals.host_temp + in.memory.totals.host_argument +
-                     in.memory.totals.host_output - in.memory.totals.host_alias;
+  const Bytes held = host_bytes(in.memory.totals);
   if (held.value() >= sent.value() / 10 * 9) return std::nullopt;
   return Finding{
-      fmt::format("{} of {} in all go to the host, which never holds more than {}.",
-                  counted(count, "array", "arrays"), format_bytes(sent), format_bytes(held)),
-      "Where an offload frees memory, the host holds all of it between forward and backward pass. "
-      "Here most arrays leave only shortly before they come back, and wait in HBM until then.",
-      fmt::format("Scan the layers, or compile with {}.", kFencing)};
+      fmt::format("{} to the host, {} in all, but it never holds more than {}.",
+                  counted(count, "array goes", "arrays go"), format_bytes(sent),
+                  format_bytes(held)),
+      fmt::format(
+          "Where an offload frees memory, the host holds all of it between forward and "
+          "backward pass. Here {} leave only shortly before they come back, and wait in HBM "
+          "until then.",
+          format_bytes(sent - held)),
+      how_to_keep_order(smallest)};
 }
 
 /// The most that HBM would hold with `bytes` more from `from` to `to`.
@@ -138,9 +180,7 @@ std::optional<Finding> offload_not_at_peak(const Evidence& in) {
   for (const Residual& r : in.residuals.residuals) {
     if (r.placement != Placement::kPinnedHost) continue;
     const FlatSchedule& order = in.assignment.schedule;
-    const auto body = [&](InstructionId loop) {
-      return order.span[in.program[loop.computation].called(loop.instruction)[1]];
-    };
+    const auto body = [&](InstructionId loop) { return order.span[body_of(in.program, loop)]; };
     const Bytes peak =
         peak_with(in.memory, r.total_bytes, body(r.forward_loop).start, body(r.backward_loop).end);
     if (peak - in.memory.live_peak > Bytes(r.total_bytes.value() / 10)) continue;
@@ -173,7 +213,8 @@ std::optional<InstructionIndex> attention_behind(const Program& program, Computa
                            kernel == KernelClass::kTiledTranspose;
     if (!passes_on && k > 0) continue;
     for (const Operand& operand : program[body].operands(at))
-      if (std::ranges::find(queue, operand.instruction) == queue.end())
+      if (queue.size() < kMostVisited &&
+          std::ranges::find(queue, operand.instruction) == queue.end())
         queue.push_back(operand.instruction);
   }
   return std::nullopt;
@@ -186,31 +227,38 @@ bool runs_attention_forward(const Program& program, ComputationId body) {
 }
 
 /// Where a write of a residual stands in the body of its loop: the instruction itself, or the start
-/// that wraps it.
-InstructionId in_body(const Evidence& in, const StackAccess& access, ComputationId body) {
+/// that wraps it. Empty for one in the loop's condition.
+std::optional<InstructionId> in_body(const Evidence& in, const StackAccess& access,
+                                     ComputationId body) {
   InstructionId at = access.instruction;
-  while (at.computation != body) at = *in.assignment.schedule.caller[at.computation];
+  while (at.computation != body) {
+    const auto caller = in.assignment.schedule.caller[at.computation];
+    if (!caller || in.program[*caller].opcode == Opcode::kWhile) return std::nullopt;
+    at = *caller;
+  }
   return at;
 }
 
 std::optional<Finding> kernel_runs_again(const Evidence& in) {
   std::vector<std::string> names;
   Bytes bytes;
+  std::map<ComputationId, bool> runs_again;  // by backward body
   for (const Residual& r : in.residuals.residuals) {
-    const auto body = [&](InstructionId loop) {
-      return in.program[loop.computation].called(loop.instruction)[1];
-    };
-    const ComputationId forward = body(r.forward_loop);
-    const InstructionId write = in_body(in, r.write, forward);
-    if (r.is_layer_input || !attention_behind(in.program, forward, write.instruction)) continue;
-    if (!runs_attention_forward(in.program, body(r.backward_loop))) continue;
+    const ComputationId forward = body_of(in.program, r.forward_loop);
+    const auto write = in_body(in, r.write, forward);
+    if (!write || r.is_layer_input || !attention_behind(in.program, forward, write->instruction))
+      continue;
+    const ComputationId backward = body_of(in.program, r.backward_loop);
+    const auto [known, fresh] = runs_again.try_emplace(backward, false);
+    if (fresh) known->second = runs_attention_forward(in.program, backward);
+    if (!known->second) continue;
     names.push_back(label_of(r));
     bytes += r.total_bytes;
   }
   if (names.empty()) return std::nullopt;
   return Finding{
       fmt::format("the backward pass runs the forward attention kernel again, although its result "
-                  "{} ({}) is saved.",
+                  "{} ({}) is kept or offloaded.",
                   enumerate(names), format_bytes(bytes)),
       "The softmax statistics, which that kernel also makes, are not saved: the name stands "
       "outside "
@@ -219,18 +267,21 @@ std::optional<Finding> kernel_runs_again(const Evidence& in) {
 }
 
 std::optional<Finding> loops_pipelined(const Evidence& in) {
-  Bytes a_layer;
+  std::map<InstructionId, Bytes> a_layer;  // by loop: they run one after the other
   std::vector<std::string> names;
   for (const Residual& r : in.residuals.residuals) {
     if (!r.peeled || r.placement != Placement::kPinnedHost) continue;
     names.push_back(label_of(r));
-    a_layer += r.bytes_per_layer;
+    a_layer[r.forward_loop] += r.bytes_per_layer;
   }
   if (names.empty()) return std::nullopt;
+  const Bytes most =
+      std::ranges::max_element(a_layer, {}, [](const auto& loop) { return loop.second; })->second;
   return Finding{
-      fmt::format("the copies of {} are pipelined over the iterations of their loops, which holds "
-                  "about {} more in HBM.",
-                  enumerate(names), format_bytes(a_layer)),
+      fmt::format(
+          "the copies of {} are pipelined over the iterations of their loops, which holds up "
+          "to {} more in HBM while these run.",
+          enumerate(names), format_bytes(most)),
       "--xla_gpu_enable_pipelined_host_offloading does that, and so does an optimisation level of "
       "O1 or more, without being asked for the flag.",
       ""};
@@ -242,6 +293,7 @@ constexpr Rule kRules[] = {
     {"host-bytes-short", Severity::kWarning, host_bytes_short},
     {"kernel-runs-again", Severity::kWarning, kernel_runs_again},
     {"nothing-offloaded", Severity::kInfo, nothing_offloaded},
+    {"largest-still-kept", Severity::kInfo, largest_still_kept},
     {"offload-not-at-peak", Severity::kInfo, offload_not_at_peak},
     {"loops-pipelined", Severity::kInfo, loops_pipelined},
 };

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/cost/config_text.h"
+#include "model/program/call_graph.h"
 
 namespace spillway {
 namespace {
@@ -29,6 +30,29 @@ std::optional<std::int64_t> subtract(std::int64_t a, std::int64_t b) {
 std::optional<std::int64_t> multiply(std::int64_t a, std::int64_t b) {
   std::int64_t product = 0;
   return __builtin_mul_overflow(a, b, &product) ? std::nullopt : std::optional(product);
+}
+
+/// Whether a type holds a number; what does not fit wraps around, and is not followed.
+bool fits_type(std::int64_t number, ElementType type) {
+  const int bits = element_bits(type);
+  switch (type) {
+    case ElementType::kPred:
+      return number == 0 || number == 1;
+    case ElementType::kS8:
+    case ElementType::kS16:
+    case ElementType::kS32:
+      return number >= -(std::int64_t{1} << (bits - 1)) && number < std::int64_t{1} << (bits - 1);
+    case ElementType::kU8:
+    case ElementType::kU16:
+    case ElementType::kU32:
+      return number >= 0 && number < std::int64_t{1} << bits;
+    case ElementType::kS64:
+      return true;
+    case ElementType::kU64:
+      return number >= 0;
+    default:
+      return false;
+  }
 }
 
 /// A computation that runs, and the instruction that called it there; the body of the loop has no
@@ -59,20 +83,24 @@ class Evaluator {
       case Opcode::kCall: {
         const Frame inner{computation.called(operand.instruction)[0],
                           InstructionId{frame.computation, operand.instruction}, &frame};
-        const Operand root = program_[inner.computation].root();
-        return value(inner, root_element(inner.computation, root, operand.node));
+        const auto root =
+            root_element(inner.computation, program_[inner.computation].root(), operand.node);
+        return root ? value(inner, *root) : std::nullopt;
       }
       case Opcode::kTuple:
         return std::nullopt;
-      default:
-        return operation(frame, in, computation.attributes(operand.instruction), operands);
+      default: {
+        const auto result =
+            operation(frame, in, computation.attributes(operand.instruction), operands);
+        return result && fits_type(*result, in.shape.type()) ? result : std::nullopt;
+      }
     }
   }
 
  private:
   static constexpr int kMostSteps = 1000;
 
-  /// "4", "true", or a list that holds one number: "{4}".
+  /// "4" or "true".
   static std::optional<std::int64_t> constant(std::string_view literal) {
     if (literal == "true" || literal == "false") return literal == "true";
     return to_integer(literal);
@@ -92,12 +120,14 @@ class Evaluator {
   }
 
   /// Element `node` of what a computation returns, looking through the tuple at its root.
-  Operand root_element(ComputationId id, Operand root, ShapeNodeIndex node) const {
+  std::optional<Operand> root_element(ComputationId id, Operand root, ShapeNodeIndex node) const {
     const Computation& computation = program_[id];
-    if (node == 0 || computation[root.instruction].opcode != Opcode::kTuple)
-      return {root.instruction, root.node + node};
-    const auto elements = computation.operands(root.instruction);
-    return node <= elements.size() ? elements[node - 1] : root;
+    const Instruction& last = computation[root.instruction];
+    if (node == 0 || last.opcode != Opcode::kTuple)
+      return Operand{root.instruction, root.node + node};
+    for (std::uint32_t k = 0; k < last.shape.tuple_size(); ++k)
+      if (last.shape.element_node(k) == node) return computation.operands(root.instruction)[k];
+    return std::nullopt;
   }
 
   std::optional<std::int64_t> operation(const Frame& frame, const Instruction& in,
@@ -197,7 +227,8 @@ std::optional<Counter> find_counter(const Program& program, InstructionId loop) 
   const auto init = to_integer(json_value(steps, "init"));
   const auto step = to_integer(json_value(steps, "step"));
   const Shape carried = computation[loop.instruction].shape;
-  if (!index || !init || !step || *step == 0 || *index < 0 || *index >= carried.tuple_size()) return std::nullopt;
+  if (!index || !init || !step || *step == 0 || *index < 0 || *index >= carried.tuple_size())
+    return std::nullopt;
   return Counter{carried.element_node(static_cast<std::uint32_t>(*index)), *init, *step};
 }
 
@@ -225,7 +256,10 @@ std::optional<Located> locate_slice(const Program& program, const FlatSchedule& 
   Located located{read.instruction, {}};
   for (ComputationId at = read.instruction.computation; at != body;) {
     const auto caller = schedule.caller[at];
-    if (!caller || program[*caller].opcode == Opcode::kWhile) return std::nullopt;
+    // What these call gets their operands as they are; a branch or another loop does not.
+    if (!caller) return std::nullopt;
+    const Opcode opcode = program[*caller].opcode;
+    if (opcode != Opcode::kCall && opcode != Opcode::kAsyncStart) return std::nullopt;
     located.calls.insert(located.calls.begin(), *caller);
     at = caller->computation;
   }
@@ -259,7 +293,10 @@ std::optional<SliceWalk> asked_walk(const Program& program, const Located& locat
   const auto next = add(counter.init, counter.step);
   const auto first = index_at(counter.init);
   const auto second = next ? index_at(*next) : std::nullopt;
-  if (!first || !second) return std::nullopt;
+  const std::int64_t layers =
+      computation.shape_of(computation.operands(located.slice.instruction)[0]).dims()[0];
+  const auto inside = [layers](std::int64_t layer) { return layer >= 0 && layer < layers; };
+  if (!first || !second || !inside(*first) || !inside(*second)) return std::nullopt;
   const std::int64_t a_layer = program[located.slice].shape.bytes().value();
   const auto step = subtract(*second, *first);
   const auto offset = multiply(*first, a_layer);
@@ -270,18 +307,29 @@ std::optional<SliceWalk> asked_walk(const Program& program, const Located& locat
 
 }  // namespace
 
-std::optional<WrongSlice> find_wrong_slice(const Program& program, const FlatSchedule& schedule,
-                                           const StackAccess& read) {
+SliceCheck check_slice(const Program& program, const FlatSchedule& schedule,
+                       const StackAccess& read) {
   const auto counter = find_counter(program, read.loop);
-  if (!counter) return std::nullopt;
-  const ComputationId body = program[read.loop.computation].called(read.loop.instruction)[1];
+  const auto trips = known_trip_count(program[read.loop.computation], read.loop.instruction);
+  if (!counter || !trips || *trips < 2) return {};
+  const ComputationId body = body_of(program, read.loop);
   const auto located = locate_slice(program, schedule, read, body);
-  if (!located) return std::nullopt;
+  if (!located) return {};
   const auto annotated =
       annotated_walk(program[located->slice.computation], located->slice.instruction);
   const auto asked = asked_walk(program, *located, body, *counter);
-  if (!annotated || !asked || *asked == *annotated) return std::nullopt;
-  return WrongSlice{*asked, *annotated};
+  if (!annotated || !asked) return {};
+  if (*asked == *annotated) return {.checked = true, .wrong = {}};
+  return {.checked = true, .wrong = WrongSlice{*asked, *annotated}};
+}
+
+std::optional<WrongSlice> find_wrong_slice(const Program& program, const FlatSchedule& schedule,
+                                           const Residual& residual) {
+  if (residual.placement != Placement::kPinnedHost) return std::nullopt;
+  for (const StackAccess& read : residual.reads)
+    if (const SliceCheck check = check_slice(program, schedule, read); check.wrong)
+      return check.wrong;
+  return std::nullopt;
 }
 
 }  // namespace spillway

@@ -21,10 +21,20 @@ struct WrongSlice {
   SliceWalk annotated;  ///< `dynamic_slice_config` of the copy
 };
 
+/// What an annotation is found to be.
+struct SliceCheck {
+  bool checked = false;             ///< both walks are known
+  std::optional<WrongSlice> wrong;  ///< where they differ
+};
+
 /// Computes the index of a read for the first two iterations of its loop, and compares it with the
-/// annotation. Empty where they agree, where there is no annotation, or where the index hangs on
-/// more than the loop's counter and constants.
+/// annotation. Not checked: there is no annotation, the loop runs less than twice, or the index
+/// hangs on more than the loop's counter and constants, leaves its type or the stack.
+SliceCheck check_slice(const Program& program, const FlatSchedule& schedule,
+                       const StackAccess& read);
+
+/// The first read of an offloaded residual whose annotation is wrong.
 std::optional<WrongSlice> find_wrong_slice(const Program& program, const FlatSchedule& schedule,
-                                           const StackAccess& read);
+                                           const Residual& residual);
 
 }  // namespace spillway

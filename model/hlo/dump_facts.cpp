@@ -1,7 +1,9 @@
 #include "model/hlo/dump_facts.h"
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <memory>
 #include <string_view>
 
 #include "model/base/read_file.h"
@@ -10,16 +12,6 @@ namespace spillway {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// "module_0007.jit_step" of "module_0007.jit_step.sm_10.0a_gpu_after_optimizations.txt": what all
-/// files of one module begin with. Empty for a name of another kind.
-std::string module_prefix(const std::string& file_name) {
-  const std::size_t stage = file_name.find("after_optimizations");
-  if (stage == std::string::npos) return "";
-  const std::size_t target = std::min(file_name.find(".sm_"), file_name.find(".gfx"));
-  if (target < stage) return file_name.substr(0, target);
-  return stage > 0 ? file_name.substr(0, stage - 1) : "";
-}
 
 std::int64_t count(std::string_view text, std::string_view piece) {
   std::int64_t found = 0;
@@ -59,6 +51,25 @@ std::shared_ptr<const std::string> read_sibling(const fs::path& folder, const st
 }
 
 }  // namespace
+
+std::string module_prefix(const std::string& file_name) {
+  const std::size_t stage = file_name.find("after_optimizations");
+  if (stage == std::string::npos) return "";
+  const std::size_t target = std::min(file_name.find(".sm_"), file_name.find(".gfx"));
+  if (target < stage) return file_name.substr(0, target);
+  return stage > 0 ? file_name.substr(0, stage - 1) : "";
+}
+
+std::string capability_in_name(const std::string& program_path) {
+  constexpr std::string_view kMark = ".sm_";
+  const std::string name = fs::path(program_path).filename().string();
+  const std::size_t at = name.find(kMark);
+  if (at == std::string::npos || name.find("after_optimizations", at) == std::string::npos)
+    return "";
+  const std::size_t from = at + kMark.size();
+  const std::size_t end = std::min(name.find_first_not_of("0123456789.", from), name.size());
+  return name.substr(from, end - from);
+}
 
 DumpFacts read_dump_facts(const std::string& program_path) {
   DumpFacts facts;

@@ -19,6 +19,14 @@ struct DumpFacts {
   std::optional<Bytes> compiled_for_hbm;
 };
 
+/// What the names of all files of one module begin with: "module_0007.jit_step" of
+/// "module_0007.jit_step.sm_10.0a_gpu_after_optimizations.txt". Empty for a name of another kind.
+std::string module_prefix(const std::string& file_name);
+
+/// The compute capability that an optimised module was compiled for, as its file's name says it:
+/// "10.0" of "….sm_10.0a_gpu_after_optimizations.txt". Empty where it does not.
+std::string capability_in_name(const std::string& program_path);
+
 /// Looks beside the optimised module at `program_path` for files of the same module. A file that
 /// cannot be read says nothing.
 DumpFacts read_dump_facts(const std::string& program_path);

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <vector>
 
 #include "model/base/read_file.h"
+#include "model/hlo/dump_facts.h"
 #include "model/hlo/proto_reader.h"
 #include "model/hlo/text_reader.h"
 #include "model/program/validate.h"
@@ -37,10 +39,16 @@ int likeliness(const std::string& name) {
   return name.find("train") == std::string::npos ? 1 : 2;
 }
 
+struct Pick {
+  std::string path;
+  std::size_t modules = 1;  ///< there were to pick from
+};
+
 /// The optimised module of a dump folder that is most likely the training step: text before proto,
 /// by its name, and of equals the largest.
-Result<std::string> pick_training_step(const std::string& folder) {
+Result<Pick> pick_training_step(const std::string& folder) {
   std::vector<Candidate> candidates;
+  std::set<std::string> modules;
   std::error_code failed;
   for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
     const std::string name = at->path().filename().string();
@@ -49,6 +57,7 @@ Result<std::string> pick_training_step(const std::string& folder) {
     if (form == DumpForm::kNone || !at->is_regular_file(unknown)) continue;
     const std::uintmax_t size = at->file_size(unknown);
     candidates.push_back({at->path().string(), form, likeliness(name), unknown ? 0 : size});
+    modules.insert(module_prefix(name));
   }
   if (failed) return error_in_file(folder, "cannot be listed: " + failed.message());
   if (candidates.empty())
@@ -59,26 +68,29 @@ Result<std::string> pick_training_step(const std::string& folder) {
     if (a.likely != b.likely) return a.likely < b.likely;
     return a.size != b.size ? a.size < b.size : a.path > b.path;
   };
-  return std::ranges::max_element(candidates, is_less)->path;
+  return Pick{std::ranges::max_element(candidates, is_less)->path, modules.size()};
 }
 
 }  // namespace
 
 Result<Program> read_program(const std::string& path) {
-  std::string file = path;
+  Pick pick{path};
   std::error_code unknown;
   if (fs::is_directory(path, unknown)) {
-    const Result<std::string> picked = pick_training_step(path);
+    const Result<Pick> picked = pick_training_step(path);
     if (!picked.ok()) return picked.error();
-    file = *picked;
+    pick = *picked;
   }
+  const std::string& file = pick.path;
   const auto content = read_file(file);
   if (!content.ok()) return content.error();
-  Result<Program> program = hlo::looks_like_proto(**content, file)
-                                ? hlo::read_hlo_proto(*content, file)
-                                : hlo::read_hlo_text(*content, file);
-  if (program.ok())
-    if (auto unsound = validate(*program)) return *std::move(unsound);
+  Result<Program> read = hlo::looks_like_proto(**content, file)
+                             ? hlo::read_hlo_proto(*content, file)
+                             : hlo::read_hlo_text(*content, file);
+  if (!read.ok()) return read;
+  Program program = std::move(read).value();
+  program.modules_in_folder = pick.modules;
+  if (auto unsound = validate(program)) return *std::move(unsound);
   return program;
 }
 

@@ -56,4 +56,17 @@ Policy compiled_policy(const std::vector<Handle>& handles) {
   return policy;
 }
 
+Policy allowed_policy(const std::vector<Handle>& handles) {
+  Policy policy = compiled_policy(handles);
+  for (std::size_t k = 0; k < handles.size(); ++k)
+    if (!handles[k].device_only_because.empty()) policy[k] = Choice::kKeep;
+  return policy;
+}
+
+bool is_allowed(const std::vector<Handle>& handles, const Policy& policy) {
+  for (std::size_t k = 0; k < handles.size(); ++k)
+    if (!handles[k].device_only_because.empty() && policy[k] == Choice::kOffload) return false;
+  return true;
+}
+
 }  // namespace spillway

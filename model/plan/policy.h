@@ -21,6 +21,8 @@ struct Handle {
   Bytes bytes;  ///< of all its stacks on one device
   Choice as_compiled = Choice::kKeep;
   std::string fixed_because;  ///< why it cannot be moved; empty when it can
+  /// Why it must not be on the host, even where it was compiled so; empty when it may.
+  std::string device_only_because = {};
 };
 
 /// One choice a handle, in the handles' order.
@@ -33,5 +35,11 @@ std::vector<Handle> make_handles(const ResidualTable& table, bool has_names,
 
 /// The policy the program was compiled with.
 Policy compiled_policy(const std::vector<Handle>& handles);
+
+/// The same, with everything on the device that must be there.
+Policy allowed_policy(const std::vector<Handle>& handles);
+
+/// Whether a policy leaves on the device what must be there.
+bool is_allowed(const std::vector<Handle>& handles, const Policy& policy);
 
 }  // namespace spillway

@@ -124,4 +124,20 @@ Multiplicity multiplicity(const Program& program, bool (*follows)(Opcode)) {
   return result;
 }
 
+ComputationId body_of(const Program& program, InstructionId loop) {
+  check(program[loop].opcode == Opcode::kWhile, "only loops have bodies");
+  return program[loop.computation].called(loop.instruction)[1];
+}
+
+IdVector<ComputationId, std::uint8_t> inside_loops(const Program& program) {
+  IdVector<ComputationId, std::uint8_t> inside(program.computations.size(), 0);
+  std::vector<ComputationId> callers_first = computation_post_order(program);
+  std::ranges::reverse(callers_first);
+  for (const ComputationId id : callers_first)
+    for (const InstructionIndex i : program[id].instructions())
+      for (const ComputationId callee : program[id].called(i))
+        if (inside[id] != 0 || program[id][i].opcode == Opcode::kWhile) inside[callee] = 1;
+  return inside;
+}
+
 }  // namespace spillway

@@ -19,6 +19,13 @@ std::vector<ComputationId> computation_post_order(const Program& program);
 /// nobody uses, first operand first, as XLA's MakeInstructionPostOrder does.
 std::vector<InstructionIndex> instruction_post_order(const Computation& computation);
 
+/// The body of a while.
+ComputationId body_of(const Program& program, InstructionId loop);
+
+/// Of every computation whether it runs inside a while, its condition or its body, however often
+/// that runs: 1 or 0.
+IdVector<ComputationId, std::uint8_t> inside_loops(const Program& program);
+
 /// Call sites of every computation, in the order of the callers' text.
 IdVector<ComputationId, std::vector<InstructionId>> callers(const Program& program);
 

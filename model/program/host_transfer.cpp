@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "model/program/call_graph.h"
-
 namespace spillway {
 namespace {
 
@@ -123,7 +121,10 @@ std::optional<HostTransfer> host_transfer(const Program& program, InstructionId 
 }
 
 std::vector<TransferSite> find_transfers(const Program& program) {
-  const Multiplicity times = multiplicity(program);
+  return find_transfers(program, multiplicity(program));
+}
+
+std::vector<TransferSite> find_transfers(const Program& program, const Multiplicity& times) {
   const auto sites = callers(program);
   std::vector<TransferSite> transfers;
   for (const ComputationId id : ids(program.computations)) {

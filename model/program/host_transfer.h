@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "model/program/call_graph.h"
 #include "model/program/program.h"
 
 namespace spillway {
@@ -36,6 +37,7 @@ struct TransferSite {
 /// Every transfer of a program, in the order of its text; what an async start or a fusion wraps
 /// counts where it is called.
 std::vector<TransferSite> find_transfers(const Program& program);
+std::vector<TransferSite> find_transfers(const Program& program, const Multiplicity& times);
 
 /// Whether an instruction other than a transfer computes on host memory: a cliff, since the host
 /// runs it. Tuples, loops and the like only pass host arrays on.

@@ -30,8 +30,11 @@ std::optional<std::int64_t> known_trip_count(const Computation& computation,
   const std::string_view config = computation.attribute(loop, "backend_config").value_or("");
   const std::size_t key = config.find("known_trip_count");
   if (key == std::string_view::npos) return std::nullopt;
-  const std::size_t digit = config.find_first_of("0123456789", key);
-  if (digit == std::string_view::npos) return std::nullopt;
+  // {"n":"25"}, also with its quotes escaped; a sign or a list is no count.
+  constexpr std::string_view kName = "known_trip_count";
+  const std::size_t digit = config.find_first_not_of("\"\\:{n ", key + kName.size());
+  if (digit == std::string_view::npos || config[digit] < '0' || config[digit] > '9')
+    return std::nullopt;
   std::int64_t count = 0;
   const auto [end, error] =
       std::from_chars(config.data() + digit, config.data() + config.size(), count);

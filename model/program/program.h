@@ -64,6 +64,8 @@ struct Program {
   /// The text has get-tuple-element instructions, as XLA wrote before it printed %x#1 (July 2026).
   /// A proto always has them; there it says whether it is as old.
   bool has_explicit_elements = false;
+  /// Modules that the dump folder held, of which this one was picked; 1 for a file.
+  std::size_t modules_in_folder = 1;
   /// XLA's own assignment of memory to the program as it was read; null where the file has none.
   std::shared_ptr<const XlaBufferAssignment> xla_assignment;
 

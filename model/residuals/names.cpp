@@ -100,9 +100,10 @@ Result<NameList> read_names(const std::string& path) {
     list.devices = devices;
   }
   if (document.contains("jaxlib")) {
-    if (!document["jaxlib"].is_string())
+    const json& version = document["jaxlib"];
+    if (version.is_string()) list.jaxlib = parse_jaxlib_version(version.get<std::string>());
+    if (!list.jaxlib)
       return error_in_file(path, "has damaged 'jaxlib'", "a version as text, \"0.12.0.1\"");
-    list.jaxlib = document["jaxlib"];
   }
   for (const json& entry : document["names"]) {
     CheckpointName name;

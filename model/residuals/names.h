@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "model/base/jaxlib_version.h"
 #include "model/base/result.h"
 #include "model/program/shape.h"
 
@@ -22,7 +24,7 @@ struct CheckpointName {
 struct NameList {
   std::vector<CheckpointName> names;  ///< in the order of the program
   std::int64_t devices = 1;
-  std::string jaxlib = {};  ///< the version that compiled the step, "0.12.0.1"; empty where not said
+  std::optional<JaxlibVersion> jaxlib = {};  ///< that compiled the step, where said
 };
 
 /// Reads a sidecar. Errors carry the path, and line and column where the JSON is damaged.

@@ -328,6 +328,10 @@ std::string joined_names(const Residual& residual) {
   return joined;
 }
 
+std::string label_of(const Residual& residual) {
+  return residual.names.empty() ? residual.id : joined_names(residual);
+}
+
 ResidualTable find_residuals(const Program& program, const MemoryAssignment& memory,
                              const NameList& names) {
   ResidualTable table = ResidualFinder(program, memory).run();

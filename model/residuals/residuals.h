@@ -70,6 +70,9 @@ struct Residual {
 /// "query_proj", or "a=b" for two names on one value; empty without a name.
 std::string joined_names(const Residual& residual);
 
+/// The same, or the id of a residual without a name.
+std::string label_of(const Residual& residual);
+
 struct ResidualTable {
   IdVector<ResidualId, Residual> residuals;
   std::vector<std::string> unmatched_names;  ///< names of the sidecar that no residual carries

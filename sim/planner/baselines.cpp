@@ -4,9 +4,10 @@ namespace spillway {
 namespace {
 
 Policy all(const std::vector<Handle>& handles, Choice choice) {
-  Policy policy = compiled_policy(handles);
+  Policy policy = allowed_policy(handles);
   for (std::size_t k = 0; k < handles.size(); ++k)
-    if (handles[k].fixed_because.empty()) policy[k] = choice;
+    if (handles[k].fixed_because.empty() && handles[k].device_only_because.empty())
+      policy[k] = choice;
   return policy;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/diagnostics/slice_offsets.h"
 #include "sim/lowering/run_time.h"
 #include "sim/rewrite/place_residuals.h"
 
@@ -14,6 +15,15 @@ std::vector<std::string> reasons_to_stay(const Program& program, const MemoryAss
   for (const Residual& residual : table.residuals)
     reasons.push_back(why_not_movable(program, memory, residual));
   return reasons;
+}
+
+/// Whether this build of XLA fetches the wrong layers of an offloaded stack: then it would of the
+/// others too.
+bool reloads_wrong_layers(const Program& program, const MemoryAssignment& memory,
+                          const ResidualTable& table) {
+  return std::ranges::any_of(table.residuals, [&](const Residual& residual) {
+    return find_wrong_slice(program, memory.schedule, residual).has_value();
+  });
 }
 
 }  // namespace
@@ -29,7 +39,13 @@ Evaluator::Evaluator(const Program& program, const Schedule& schedule,
       residuals_(find_residuals(program, memory_, names)),
       handles_(make_handles(residuals_, !names.names.empty(),
                             reasons_to_stay(program, memory_, residuals_))),
-      costs_(costs(program, profile, topology)) {}
+      costs_(costs(program, profile, topology)) {
+  if (!reloads_wrong_layers(program, memory_, residuals_)) return;
+  for (Handle& handle : handles_)
+    if (handle.fixed_because.empty())
+      handle.device_only_because =
+          "this build of XLA reloads the wrong layers of offloaded stacks (reads-wrong-slice)";
+}
 
 Program Evaluator::rewrite(const Policy& policy) const {
   std::vector<PlacementChange> changes;

@@ -34,7 +34,9 @@ class Search {
   Search(const Evaluator& evaluator, const PlanOptions& options)
       : evaluator_(evaluator), options_(options) {
     for (std::size_t k = 0; k < evaluator.handles().size(); ++k)
-      if (evaluator.handles()[k].fixed_because.empty()) movable_.push_back(k);
+      if (const Handle& handle = evaluator.handles()[k];
+          handle.fixed_because.empty() && handle.device_only_because.empty())
+        movable_.push_back(k);
   }
 
   Result<PlanResult> run() {
@@ -64,7 +66,8 @@ class Search {
   void choose(PlanResult& result) const;
   Reason reason_of(const PlanResult& result, std::size_t handle) const;
   std::vector<Policy> neighbours(const Policy& policy) const;
-  const PolicyCase& best() const;
+  std::vector<PolicyCase> allowed_cases() const;
+  PolicyCase best() const;
 
   const Evaluator& evaluator_;
   PlanOptions options_;
@@ -105,7 +108,7 @@ std::optional<Error> Search::simulate_all(std::vector<Policy> policies) {
 
 std::optional<Error> Search::search_all() {
   std::vector<Policy> policies;
-  const Policy start = compiled_policy(evaluator_.handles());
+  const Policy start = allowed_policy(evaluator_.handles());
   for (std::size_t mask = 0; mask < (std::size_t{1} << movable_.size()); ++mask) {
     Policy policy = start;
     for (std::size_t k = 0; k < movable_.size(); ++k)
@@ -136,15 +139,19 @@ std::optional<Error> Search::improve() {
   }
 }
 
-const PolicyCase& Search::best() const {
-  return std::ranges::min_element(
-             cases_, [](const auto& a, const auto& b) { return better(a.second, b.second); })
-      ->second;
+/// What was simulated and may be proposed: the compiled policy may not be, and stands there only to
+/// compare with.
+std::vector<PolicyCase> Search::allowed_cases() const {
+  std::vector<PolicyCase> allowed;
+  for (const auto& [policy, outcome] : cases_)
+    if (is_allowed(evaluator_.handles(), policy)) allowed.push_back(outcome);
+  return allowed;
 }
 
+PolicyCase Search::best() const { return std::ranges::min(allowed_cases(), better); }
+
 void Search::choose(PlanResult& result) const {
-  std::vector<PolicyCase> sorted;
-  for (const auto& [policy, outcome] : cases_) sorted.push_back(outcome);
+  std::vector<PolicyCase> sorted = allowed_cases();
   std::ranges::sort(sorted, better);
   result.best = sorted.front();
   result.fits = result.best.fit.fits;
@@ -177,6 +184,10 @@ Reason Search::reason_of(const PlanResult& result, std::size_t k) const {
   Reason reason{handle.name, result.best.policy[k], ""};
   if (!handle.fixed_because.empty()) {
     reason.text = "stays as compiled: " + handle.fixed_because;
+    return reason;
+  }
+  if (!handle.device_only_because.empty()) {
+    reason.text = "must not be offloaded: " + handle.device_only_because;
     return reason;
   }
   const PolicyCase& other = cases_.at(flipped(result.best.policy, k));

@@ -6,6 +6,7 @@
 
 #include "model/base/format.h"
 #include "sim/report/diagnostic_text.h"
+#include "sim/report/origin_text.h"
 #include "sim/report/table.h"
 
 namespace spillway {
@@ -14,8 +15,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kLiveRows = 12;
-/// Other orders are made and weighed up to this size; it takes as long as all the rest.
-constexpr std::size_t kMostReordered = 300'000;
 
 std::string join(const std::vector<std::string>& parts, std::string_view separator) {
   std::string text;
@@ -74,11 +73,6 @@ const Residual* find_residual(const ResidualTable& table, BufferId buffer) {
   for (const Residual& residual : table.residuals)
     if (residual.stack == buffer) return &residual;
   return nullptr;
-}
-
-/// "mlpwi_0", or "r0" without a name.
-std::string label_of(const Residual& residual) {
-  return residual.names.empty() ? residual.id : joined_names(residual);
 }
 
 /// The first letters; none is cut in two.
@@ -187,11 +181,27 @@ InspectReport without_memory(const Program& program) {
   InspectReport report;
   report.program_name = program.name;
   report.path = program.path;
+  report.modules_in_folder = program.modules_in_folder;
   report.instructions = program.instruction_count();
   report.computations = program.computations.size();
   report.devices = program.device_count();
   report.scheduled = program.is_scheduled;
   report.flops = count_flops(program);
+  return report;
+}
+
+InspectReport with_memory(const Program& program, const NameList& names,
+                          const MemoryAssignment& assignment,
+                          const std::optional<MinimalOrder>& order, const InspectContext& context) {
+  InspectReport report = without_memory(program);
+  report.memory = make_memory_report(program, assignment);
+  report.minimal_order = order;
+  report.residuals = find_residuals(program, assignment, names);
+  std::optional<Bytes> cost;
+  if (order) cost = report.memory->totals.total_device - order->total_device;
+  report.diagnostics =
+      diagnose({program, *report.memory, report.residuals, assignment, context.dump,
+                context.hardware, context.budget, context.jaxlib, cost});
   return report;
 }
 
@@ -202,10 +212,10 @@ InspectReport make_inspect_report(const Program& program, const NameList& names,
   const Result<Schedule> schedule = text_schedule(program);
   if (schedule.ok()) {
     const MemoryAssignment assignment = assign_memory(program, *schedule);
-    InspectReport report = make_inspect_report(program, names, assignment, context);
-    if (report.instructions <= kMostReordered)
-      report.minimal_order = find_minimal_order(program, assignment);
-    return report;
+    std::optional<MinimalOrder> order;
+    if (program.instruction_count() <= kMostReordered)
+      order = find_minimal_order(program, assignment);
+    return with_memory(program, names, assignment, order, context);
   }
   InspectReport report = without_memory(program);
   report.diagnostics.push_back({"not-scheduled", Severity::kWarning, schedule.error().text + ".",
@@ -216,19 +226,15 @@ InspectReport make_inspect_report(const Program& program, const NameList& names,
 InspectReport make_inspect_report(const Program& program, const NameList& names,
                                   const MemoryAssignment& assignment,
                                   const InspectContext& context) {
-  InspectReport report = without_memory(program);
-  report.memory = make_memory_report(program, assignment);
-  report.residuals = find_residuals(program, assignment, names);
-  report.diagnostics = diagnose({program, *report.memory, report.residuals, assignment,
-                                 context.dump, context.hardware, context.budget, context.jaxlib});
-  return report;
+  return with_memory(program, names, assignment, std::nullopt, context);
 }
 
 std::string render_text(const InspectReport& report) {
-  std::vector<std::string> sections = {fmt::format(
-      "{}  {} instructions in {} computations, {} device(s)\n{}\n", report.program_name,
-      format_count(static_cast<std::int64_t>(report.instructions)),
-      format_count(static_cast<std::int64_t>(report.computations)), report.devices, report.path)};
+  std::vector<std::string> sections = {
+      fmt::format("{}  {} instructions in {} computations, {} device(s)\n{}\n", report.program_name,
+                  format_count(static_cast<std::int64_t>(report.instructions)),
+                  format_count(static_cast<std::int64_t>(report.computations)), report.devices,
+                  origin_text(report.path, report.modules_in_folder))};
   if (report.memory) sections.push_back(memory_text(*report.memory, report.minimal_order));
   sections.push_back(fmt::format("Matrix products of a step  {}   all operations  {}\n",
                                  format_flops(report.flops.dot_per_step),
@@ -244,9 +250,13 @@ std::string render_text(const InspectReport& report) {
 std::string render_json(const InspectReport& report) {
   Json json;
   json["schema"] = "spillway.inspect/1";
-  json["program"] = {{"name", report.program_name},         {"path", report.path},
-                     {"instructions", report.instructions}, {"computations", report.computations},
-                     {"devices", report.devices},           {"scheduled", report.scheduled}};
+  json["program"] = {{"name", report.program_name},
+                     {"path", report.path},
+                     {"instructions", report.instructions},
+                     {"computations", report.computations},
+                     {"devices", report.devices},
+                     {"scheduled", report.scheduled},
+                     {"modules_in_folder", report.modules_in_folder}};
   json["memory"] = report.memory ? memory_json(*report.memory) : Json(nullptr);
   if (report.memory)
     json["memory"]["minimal_order_bytes"] =

@@ -15,6 +15,7 @@ namespace spillway {
 
 struct InspectReport {
   std::string program_name, path;
+  std::size_t modules_in_folder = 1;  ///< of which this one was picked
   std::size_t instructions = 0, computations = 0;
   std::int64_t devices = 1;
   bool scheduled = false;

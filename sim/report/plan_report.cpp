@@ -9,8 +9,11 @@
 #include "model/base/format.h"
 #include "model/hardware/spelling.h"
 #include "model/plan/check_plan.h"
+#include "sim/report/diagnostic_text.h"
 #include "sim/report/exposed_text.h"
+#include "sim/report/origin_text.h"
 #include "sim/report/table.h"
+#include "sim/schedule/memory_scheduler.h"
 
 namespace spillway {
 namespace {
@@ -225,18 +228,28 @@ std::string unnamed_lines(const PlanReport& report) {
   return text;
 }
 
+/// What else is known of the program as compiled; errors stand on top.
+std::string warning_lines(const PlanReport& report) {
+  std::string text;
+  for (const Diagnostic& diagnostic : report.diagnostics)
+    if (diagnostic.severity != Severity::kError)
+      text += fmt::format("Warning: [{}] {}\n", diagnostic.code, diagnostic.message());
+  return text;
+}
+
 /// Of a program without handles, its one policy.
 std::string only_case_text(const PlanReport& report) {
   const PolicyCase& only = report.plan.best;
   const bool foreign_names = !report.unnamed.empty() && !report.unmatched.empty();
   return fmt::format(
              "Nothing to decide: {}.\nAs compiled: {} a step, {} of HBM, {} on the host: {}\n",
-             foreign_names ? "no name of the sidecar fits a residual of this program"
-                           : "the program holds no residual that a policy could move (layers not "
-                             "scanned, or nothing saved)",
+             foreign_names
+                 ? "no name of the sidecar fits a residual of this program"
+                 : "the program holds no stack of residuals that a policy could move "
+                   "(layers not scanned, or nothing saved); what it copies stays as it is",
              format_seconds(only.step), format_bytes(only.peak_device), format_bytes(only.host),
              fit_text(only)) +
-         unknown_text(report.best_run) + unnamed_lines(report);
+         unknown_text(report.best_run) + unnamed_lines(report) + warning_lines(report);
 }
 
 /// What to set, for a plan that can be carried out.
@@ -258,6 +271,7 @@ Result<PlanReport> make_plan_report(const Program& program, const Schedule& sche
   PlanReport report;
   report.program_name = program.name;
   report.path = program.path;
+  report.modules_in_folder = program.modules_in_folder;
   report.hardware = profile.id;
   report.budget = budget;
   report.has_names = !names.names.empty();
@@ -273,8 +287,13 @@ Result<PlanReport> make_plan_report(const Program& program, const Schedule& sche
   report.planned = evaluator.rewrite(report.plan.best.policy);
   if (report.has_names) report.unnamed = unnamed_residuals(evaluator);
   const MemoryReport compiled_memory = make_memory_report(program, evaluator.memory());
-  for (Diagnostic& diagnostic :
-       diagnose({program, compiled_memory, evaluator.residuals(), evaluator.memory()}))
+  DiagnosisInput compiled{program, compiled_memory, evaluator.residuals(), evaluator.memory()};
+  compiled.jaxlib = names.jaxlib;
+  // The order only matters where layers are not scanned, and then there is nothing to decide.
+  if (report.plan.handles.empty() && program.instruction_count() <= kMostReordered)
+    compiled.order_cost = compiled_memory.totals.total_device -
+                          find_minimal_order(program, evaluator.memory()).total_device;
+  for (Diagnostic& diagnostic : diagnose(compiled))
     if (diagnostic.severity != Severity::kInfo || diagnostic.code == "guessed-names")
       report.diagnostics.push_back(std::move(diagnostic));
   if (report.plan.fits) report.objections = check_plan(report.planned, report.budget);
@@ -283,12 +302,14 @@ Result<PlanReport> make_plan_report(const Program& program, const Schedule& sche
 
 std::string render_text(const PlanReport& report) {
   const PlanResult& plan = report.plan;
-  std::string text =
-      fmt::format("{} on {}\n{}\n", report.program_name, report.hardware, report.path);
+  std::string text = fmt::format("{} on {}\n{}\n", report.program_name, report.hardware,
+                                 origin_text(report.path, report.modules_in_folder));
   text += fmt::format("Budget: {} of HBM ({:.2f} of {}), {} of host memory a device ({})\n\n",
                       format_bytes(report.budget.pool), report.budget.fraction,
                       format_bytes(report.budget.hbm), format_bytes(report.budget.host),
                       report.budget.host_origin);
+  for (const Diagnostic& diagnostic : report.diagnostics)
+    if (diagnostic.severity == Severity::kError) text += to_text(diagnostic) + "\n";
   if (plan.handles.empty()) return text + only_case_text(report);
   text += verdict(report) + "\n";
   text += cases_text(report) + "\n" + bound_text(plan) + "\n\n" + why_lines(report) + "\n";
@@ -296,15 +317,14 @@ std::string render_text(const PlanReport& report) {
   text += exposed_text(report.planned, report.best_run, kExposedRows);
   text += unknown_text(report.best_run);
   text += unnamed_lines(report);
-  if (!plan.best.fit.beside_reserve)
+  if (!plan.best.fit.beside_reserve && plan.best.fit.smallest_fraction <= 1)
     text += fmt::format(
         "Warning: a pool of {:.2f} leaves less than the {} that context, communication and "
         "libraries need beside it.\n",
         plan.best.fit.smallest_fraction, format_bytes(report.budget.reserve));
   for (const std::string& objection : report.objections)
     text += "Warning: the check of the plan objects: " + objection + "\n";
-  for (const Diagnostic& diagnostic : report.diagnostics)
-    text += fmt::format("Warning: [{}] {}\n", diagnostic.code, diagnostic.message());
+  text += warning_lines(report);
   if (!report.has_names)
     text +=
         "Residuals are called r0, r1, …; with --names they have names, and what to set is "

@@ -13,6 +13,7 @@ namespace spillway {
 
 struct PlanReport {
   std::string program_name, path, hardware;
+  std::size_t modules_in_folder = 1;  ///< of which this one was picked
   Budget budget;
   PlanResult plan;
   Advice advice;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "model/program/call_graph.h"
 #include "sim/rewrite/async_slice.h"
 
 namespace spillway {
@@ -11,10 +12,6 @@ namespace {
 using Handle = ComputationEditor::Handle;
 using Reference = ComputationEditor::Reference;
 using Node = ComputationEditor::Node;
-
-ComputationId body_of(const Program& program, InstructionId loop) {
-  return program[loop.computation].called(loop.instruction)[1];
-}
 
 /// Which element of the tuple that a forward loop begins with is the stack; empty where what it
 /// begins with is no tuple of its own.

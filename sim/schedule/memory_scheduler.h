@@ -27,6 +27,9 @@ std::string_view name_of(MemoryScheduler scheduler);
 Schedule schedule_for_memory(const Program& program, const MemoryAssignment& given,
                              MemoryScheduler scheduler);
 
+/// Programs of more instructions should not be asked about: it takes as long as all the rest.
+inline constexpr std::size_t kMostReordered = 300'000;
+
 struct MinimalOrder {
   /// Whose order it is; empty when it needs no less than the given one.
   std::optional<MemoryScheduler> scheduler;

@@ -19,11 +19,19 @@ bool use(const Result<Program>& program) {
     to_text(*unsound);
     return false;
   }
-  const InspectReport report = make_inspect_report(*program, NameList{});
+  const HardwareProfile machine = toy_machine();
+  const Topology topology = make_topology(program->device_count(), machine);
+  const Result<Budget> budget = make_budget(machine, topology, {});
+  const NameList names{{{"x", {64}, ElementType::kF32, "step.py:1", 4}}};
+  const InspectReport report =
+      make_inspect_report(*program, names,
+                          {.dump = {.host_placements_asked = 1, .compiled_for_hbm = Bytes(1 << 20)},
+                           .hardware = &machine,
+                           .budget = budget.ok() ? &*budget : nullptr,
+                           .jaxlib = parse_jaxlib_version("0.10.2")});
   render_text(report);
   render_json(report);
-  const HardwareProfile machine = toy_machine();
-  costs(*program, machine, make_topology(program->device_count(), machine));
+  costs(*program, machine, topology);
   return true;
 }
 

@@ -49,6 +49,12 @@ TEST_CASE("the corpus: what is wrong is said, of those and of no others") {
       // XLA's rematerialisation on and off.
       {"l405b_qkvoff_xremat", "xla-remat-clones", true},
       {"l405b_qkvoff", "xla-remat-clones", false},
+      {"l8b_ga4_allsaved", "xla-remat-clones", false},  // fills made again are no clones
+      {"l405b_qkvoff", "largest-still-kept", true},
+      {"l8b_b2_oooo", "largest-still-kept", false},
+      // What unrolled layers save, a scan would save too.
+      {"l8b_unr32_full", "layers-held", false},
+      {"l8b4_unr_allsaved", "layers-held", false},
       {"l405b_qkvoff", "host-pool", true},
       {"l8b_b2_oorr", "host-pool", false},
       {"l405b_full", "nothing-offloaded", true},

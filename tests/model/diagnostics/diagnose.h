@@ -22,10 +22,11 @@ struct Inspected {
   const HardwareProfile* hardware = nullptr;
   const Budget* budget = nullptr;
   std::optional<JaxlibVersion> jaxlib = {};
+  std::optional<Bytes> order_cost = {};
 
   std::vector<Diagnostic> diagnose() const {
     return spillway::diagnose(
-        {program, memory, residuals, assignment, dump, hardware, budget, jaxlib});
+        {program, memory, residuals, assignment, dump, hardware, budget, jaxlib, order_cost});
   }
 };
 

@@ -119,7 +119,7 @@ TEST_CASE("each rule says what is wrong, why, and what to do") {
          for (Residual& residual : i.residuals.residuals) residual.copied_between_loops = true;
          i.residuals.residuals[ResidualId(0)].names = {"query", "q"};
        },
-       "stack-copied warning: XLA copies or transposes query, r1 between",
+       "stack-copied warning: XLA copies or transposes query=q, r1 between",
        {"2.00 KiB"}},
       {"everything stays on the device",
        ToyScan{}.text(),

@@ -10,8 +10,9 @@ using testing::what_of;
 
 /// Two arguments, one with a result of its shape.
 const std::string kStep =
-    "ENTRY %main {\n  %state = f32[1024]{0} parameter(0)\n  %batch = s32[16]{0} parameter(1)\n  "
-    "%new = f32[1024]{0} negate(%state)\n  %loss = f32[] constant(1)\n  ROOT %r = (f32[1024]{0}, "
+    "ENTRY %main {\n  %state = f32[1048576]{0} parameter(0)\n  %batch = s32[16]{0} parameter(1)\n  "
+    "%new = f32[1048576]{0} negate(%state)\n  %loss = f32[] constant(1)\n  ROOT %r = "
+    "(f32[1048576]{0}, "
     "f32[]) tuple(%new, %loss)\n}\n";
 const std::string kAlias = ", input_output_alias={ {0}: (0, {}, may-alias) }";
 
@@ -23,7 +24,7 @@ TEST_CASE("a donation is permission; only the alias table saves") {
     std::string twice;
   };
   const char* kTwice =
-      "1 result (4.00 KiB) have the shapes of arguments that are not donated: both are held.";
+      "1 result has the shape of arguments that are not donated (4.00 MiB): both are held.";
   const Row rows[] = {
       {"nothing donated", "", "", kTwice},
       {"donated and taken", kAlias, "", ""},
@@ -37,8 +38,8 @@ TEST_CASE("a donation is permission; only the alias table saves") {
        "largest is s32[16].",
        ""},
       {"two for nothing", ", buffer_donor={ (0, {}), (1, {}) }",
-       "2 donated arguments (4.06 KiB) may be overwritten, and no result takes the place of them; "
-       "the largest is f32[1024].",
+       "2 donated arguments (4.00 MiB) may be overwritten, and no result takes the place of them; "
+       "the largest is f32[1048576].",
        ""},
   };
   for (const Row& row : rows) {
@@ -54,14 +55,15 @@ TEST_CASE("a donation that finds no result saves not a byte") {
     return inspect(kStep, header).memory.totals.total_device;
   };
   CHECK(total(", buffer_donor={ (0, {}) }") == total(""));
-  CHECK(total(kAlias) == total("") - Bytes(4096));
+  CHECK(total(kAlias) == total("") - Bytes(4 << 20));
 }
 
 TEST_CASE("one argument serves one result") {
   const std::string twice =
-      "ENTRY %main {\n  %s = f32[1024]{0} parameter(0)\n  %a = f32[1024]{0} negate(%s)\n  %b = "
-      "f32[1024]{0} tanh(%s)\n  ROOT %r = (f32[1024]{0}, f32[1024]{0}) tuple(%a, %b)\n}\n";
-  CHECK(what_of(inspect(twice), "state-held-twice").starts_with("1 result (4.00 KiB)"));
+      "ENTRY %main {\n  %s = f32[1048576]{0} parameter(0)\n  %a = f32[1048576]{0} negate(%s)\n  %b "
+      "= "
+      "f32[1048576]{0} tanh(%s)\n  ROOT %r = (f32[1048576]{0}, f32[1048576]{0}) tuple(%a, %b)\n}\n";
+  CHECK(what_of(inspect(twice), "state-held-twice").starts_with("1 result has the shape"));
 }
 
 }  // namespace

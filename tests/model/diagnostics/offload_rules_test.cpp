@@ -7,15 +7,12 @@
 namespace spillway {
 namespace {
 
-using testing::Fetch;
 using testing::find_diagnostic;
 using testing::inspect;
 using testing::Inspected;
-using testing::Save;
+using testing::kOffloaded;
 using testing::ToyScan;
 using testing::what_of;
-
-constexpr testing::ToyStack kOffloaded{Save::kAsync, Fetch::kAsync, true};
 
 TEST_CASE("an offload that was asked for and is not there") {
   Inspected kept = inspect(ToyScan{}.text());
@@ -41,12 +38,61 @@ TEST_CASE("the largest stack that is kept is where to begin") {
   Inspected kept = inspect(ToyScan{}.text());
   REQUIRE(kept.residuals.residuals.size() == 2);
   Residual& second = kept.residuals.residuals[ResidualId(1)];
-  second.names = {"query_proj"};
-  second.source = "llama.py:164";
   second.total_bytes = Bytes(2048);
-  const auto found = find_diagnostic(kept, "nothing-offloaded");
-  REQUIRE(found);
-  CHECK(found->advice.find("query_proj, 2.00 KiB, made at llama.py:164:") != std::string::npos);
+  const auto advice = [&] { return find_diagnostic(kept, "nothing-offloaded")->advice; };
+  CHECK(advice() ==
+        "The largest stack that is kept is r1, 2.00 KiB. It needs a name: "
+        "jax.ad_checkpoint.checkpoint_name on the value and that name in "
+        "save_and_offload_only_these_names.");
+  second.source = "/env/lib/site-packages///maxtext/llama2.py:164";
+  CHECK(advice().find("on the value, made at maxtext/llama2.py:164, and that name") !=
+        std::string::npos);
+  second.names = {"query_proj"};
+  CHECK(advice() ==
+        "The largest stack that is kept is query_proj, 2.00 KiB. Put \"query_proj\" into "
+        "names_which_can_be_offloaded of save_and_offload_only_these_names (MaxText: query_proj: "
+        "offload).");
+}
+
+TEST_CASE("what is left on the device beside what is offloaded") {
+  const Inspected half = inspect(ToyScan{.a = kOffloaded}.text());
+  CHECK(what_of(half, "largest-still-kept").starts_with("r1 keeps 1.00 KiB on the device, "));
+  const Inspected all = inspect(ToyScan{.a = kOffloaded, .b = kOffloaded}.text());
+  CHECK(what_of(all, "largest-still-kept") == "");
+  CHECK(what_of(inspect(ToyScan{}.text()), "largest-still-kept") == "");
+}
+
+TEST_CASE("whether the step asked is known from the module before optimisation") {
+  Inspected kept = inspect(ToyScan{}.text());
+  CHECK(find_diagnostic(kept, "nothing-offloaded")->why.starts_with("If a policy asked"));
+  kept.dump.host_placements_asked = 0;
+  CHECK(find_diagnostic(kept, "nothing-offloaded")->why == "The step did not ask for it.");
+}
+
+TEST_CASE("a stack that is written in a loop's condition disturbs nobody") {
+  const std::string state = "(s32[], f32[4,64]{1,0}, f32[1,64]{1,0})";
+  const auto loop = [&](const std::string& name, const std::string& body,
+                        const std::string& condition) {
+    return "%" + name + "_body {\n  %p" + name + " = " + state + " parameter(0)\n" + body + "}\n%" +
+           name + "_less {\n  %q" + name + " = " + state + " parameter(0)\n" + condition +
+           "  ROOT %t" + name + " = pred[] constant(true)\n}\n";
+  };
+  const std::string again = ", backend_config={\"known_trip_count\":{\"n\":\"4\"}}\n";
+  const std::string text =
+      loop("f", "  ROOT %nf = " + state + " tuple(%pf#0, %pf#1, %pf#2)\n",
+           "  %w = f32[4,64]{1,0} dynamic-update-slice(%qf#1, %qf#2, %qf#0, %qf#0)\n") +
+      loop("b",
+           "  %r = f32[1,64]{1,0} dynamic-slice(%pb#1, %pb#0, %pb#0), dynamic_slice_sizes={1,64}\n"
+           "  ROOT %nb = " +
+               state + " tuple(%pb#0, %pb#1, %r)\n",
+           "") +
+      "ENTRY %main {\n  %i = s32[] parameter(0)\n  %s = f32[4,64]{1,0} parameter(1)\n  %x = "
+      "f32[1,64]{1,0} parameter(2)\n  %t0 = " +
+      state + " tuple(%i, %s, %x)\n  %fw = " + state +
+      " while(%t0), condition=%f_less, body=%f_body" + again + "  %bw = " + state +
+      " while(%fw), condition=%b_less, body=%b_body" + again +
+      "  ROOT %end = f32[1,64]{1,0} negate(%bw#2)\n}\n";
+  CHECK(what_of(inspect(text), "kernel-runs-again") == "");
 }
 
 /// Two arrays of 64 floats that go to the host and come back, around a place where another 64
@@ -81,10 +127,10 @@ TEST_CASE("a round trip in straight code that frees nothing when it matters") {
   const Row rows[] = {
       {"gone in between", kOutA + kOutB + kOutDone + kPeak + kIn + kInDone, ""},
       {"not gone yet", kPeak + kOutA + kOutB + kOutDone + kIn + kInDone,
-       "2 arrays go to the host (512 B), but when most HBM is in use 512 B of them are still there "
+       "2 arrays go to the host (512 B), but when most HBM is in use 512 B of that are still there "
        "and 0 B are back already."},
       {"back already", kOutA + kOutB + kOutDone + kIn + kPeak + kInDone,
-       "2 arrays go to the host (512 B), but when most HBM is in use 0 B of them are still there "
+       "2 arrays go to the host (512 B), but when most HBM is in use 0 B of that are still there "
        "and 512 B are back already."},
   };
   for (const Row& row : rows) {
@@ -103,7 +149,7 @@ TEST_CASE("a host that never holds what is sent there") {
       "  %ib = (f32[64]{0}, f32[64]{0:S(5)}, u32[]) copy-start(%hb)\n"
       "  %rb = f32[64]{0} copy-done(%ib)\n  %sum = f32[64]{0} add(%ra, %rb)\n";
   CHECK(what_of(inspect(round_trip(serial)), "host-bytes-short") ==
-        "2 arrays of 512 B in all go to the host, which never holds more than 256 B.");
+        "2 arrays go to the host, 512 B in all, but it never holds more than 256 B.");
   const std::string together = kOutA + kOutB + kOutDone + kPeak + kIn + kInDone;
   CHECK(what_of(inspect(round_trip(together)), "host-bytes-short") == "");
   // Slices of stacks are counted by their stack.
@@ -160,7 +206,7 @@ TEST_CASE("a saved attention result that does not spare the kernel") {
                         "  %k = s32[] subtract(%three, %i2)\n" + attention("once_more", "g"));
   CHECK(what_of(inspect(again), "kernel-runs-again") ==
         "the backward pass runs the forward attention kernel again, although its result r1 (1.00 "
-        "KiB) is saved.");
+        "KiB) is kept or offloaded.");
   // Recomputed, but not saved: as the policy says.
   const std::string unsaved =
       testing::replaced(ToyScan{}.text(), "  %k = s32[] subtract(%three, %i2)\n",
@@ -173,8 +219,8 @@ TEST_CASE("pipelined copies hold a layer more") {
         "");
   CHECK(what_of(inspect(ToyScan{.a = kOffloaded, .b = kOffloaded, .pipelined = true}.text()),
                 "loops-pipelined") ==
-        "the copies of r1 are pipelined over the iterations of their loops, which holds about 256 "
-        "B more in HBM.");
+        "the copies of r1 are pipelined over the iterations of their loops, which holds up to "
+        "256 B more in HBM while these run.");
 }
 
 }  // namespace

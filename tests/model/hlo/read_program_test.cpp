@@ -48,6 +48,8 @@ TEST_CASE("of a folder, the training step is picked") {
       "module_0004.jit_train_step.sm_9.0_gpu_after_optimizations.txt", module_text("train"));
   CHECK(name_of(folder.path("")) == "train");  // a training step before all
   CHECK(read_program(folder.path(""))->path == train);
+  CHECK(read_program(folder.path(""))->modules_in_folder == 4);
+  CHECK(read_program(train)->modules_in_folder == 1);
   // Neither other files of the dump, nor earlier stages, nor folders are taken.
   folder.write("module_0004.jit_train_step.before_optimizations.txt", module_text("before", 99));
   folder.write("jit_train_step.after_optimizations-buffer-assignment.txt", "BufferAssignment:");

@@ -28,6 +28,9 @@ TEST_CASE("trip counts that XLA knows") {
       {", backend_config={\"known_trip_count\":{\"n\":\"99999999999999999999\"}}",
        std::numeric_limits<std::int64_t>::max()},
       {", backend_config={\"known_trip_count\":{\"n\":\"\"}}", std::nullopt},
+      {", backend_config={\"known_trip_count\":{\"n\":\"-5\"}}", std::nullopt},
+      {", backend_config={\"known_trip_count\":[\"5\"]}", std::nullopt},
+      {", backend_config={\"known_trip_count\":{\"n\":\"x\"},\"other\":\"7\"}", std::nullopt},
       {", backend_config={\"known_init_step\":{\"init\":\"7\"}}", std::nullopt},
       {"", std::nullopt},
   };

@@ -52,6 +52,9 @@ struct ToyStack {
   bool copied = false;  ///< the whole stack is copied between the loops
 };
 
+/// As XLA offloads a stack.
+inline constexpr ToyStack kOffloaded{Save::kAsync, Fetch::kAsync, true};
+
 struct ToyScan {
   ToyStack a = {}, b = {};
   /// Both stacks begin as results of one fusion, as XLA makes zeros; else each by itself.

@@ -8,6 +8,7 @@
 
 #include "model/base/format.h"
 #include "model/plan/check_plan.h"
+#include "tests/model/diagnostics/annotated_scan.h"
 #include "tests/model/residuals/toy_scan.h"
 #include "tests/sim/planner/example.h"
 
@@ -404,6 +405,29 @@ TEST_CASE("what cannot be moved stays, and says why") {
   CHECK(plan.reasons[0].text == "stays as compiled: " + evaluator.handles()[0].fixed_because);
   for (const NamedCase& baseline : plan.baselines)
     CHECK(baseline.result.policy[0] == Choice::kKeep);
+}
+
+TEST_CASE("nothing is offloaded by a build that reloads the wrong layers") {
+  // Compiled with stack a on the host; its copies back walk forward, the loop goes backward.
+  const Example wrong = toy_example(testing::annotated(testing::walk(0, 256)));
+  const Evaluator evaluator = wrong.evaluator(hbm_limit(Bytes(1 << 20)));
+  const PlanResult plan = plan_of(evaluator);
+  CHECK(plan.best.policy == Policy{Choice::kKeep, Choice::kKeep});
+  CHECK(plan.reasons[0].text.starts_with("must not be offloaded: this build of XLA reloads"));
+  CHECK(plan.reasons[1].text.starts_with("must not be offloaded"));
+  for (const PolicyCase& other : plan.alternatives) CHECK(other.policy[0] == Choice::kKeep);
+  for (const PolicyCase& other : plan.pareto) CHECK(other.policy[0] == Choice::kKeep);
+  // To compare with, the compiled policy is still there; "offload all" offloads nothing.
+  for (const NamedCase& baseline : plan.baselines) {
+    CAPTURE(std::string(baseline.name));
+    const bool compiled = std::string(baseline.name) == "as compiled";
+    CHECK((baseline.result.policy[0] == Choice::kOffload) == compiled);
+  }
+  // The same with a right annotation may be offloaded.
+  const Example right = toy_example(testing::annotated(testing::walk(768, -256)));
+  const Evaluator may_offload = right.evaluator(hbm_limit(Bytes(1 << 20)));
+  for (const Handle& handle : may_offload.handles())
+    CHECK(handle.device_only_because == "");
 }
 
 TEST_CASE("a program that saves nothing has one policy") {

@@ -1,4 +1,4 @@
-#include "model/diagnostics/jaxlib_version.h"
+#include "model/base/jaxlib_version.h"
 
 #include <fmt/format.h>
 
@@ -20,7 +20,9 @@ std::optional<JaxlibVersion> parse_jaxlib_version(std::string_view text) {
     text.remove_prefix(1);
   }
   // "0.11" is a version, "0" and "11 apples" are not.
-  const bool suffix = text.empty() || text[0] == '.' || text[0] == '+' || text.starts_with("rc");
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  if (text.size() > 1 && text[0] == '.') text.remove_prefix(1);
+  const bool suffix = text.empty() || text[0] == '+' || is_letter(text[0]);
   if (count < 2 || !suffix) return std::nullopt;
   return version;
 }

@@ -10,8 +10,8 @@
 namespace spillway {
 
 /// Both stay within a stretch: steps of one computation that follow one another without a loop. The
-/// answer is the end, or the begin, of the stretch where nothing in it reads or makes the value. Indexed once, so
-/// that a step with a hundred thousand copies is not walked through for each.
+/// answer is the end, or the begin, of the stretch where nothing in it reads or makes the value.
+/// Indexed once, so that a step with a hundred thousand copies is not walked through for each.
 class StepNeighbours {
  public:
   StepNeighbours(const Program& program, const MemoryAssignment& memory,

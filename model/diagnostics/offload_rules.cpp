@@ -87,12 +87,11 @@ std::optional<Finding> largest_still_kept(const Evidence& in) {
   if (in.transfers.empty() || kept == nullptr ||
       !at_least(kept->total_bytes, in.memory.totals.total_device, 5))
     return std::nullopt;
-  return Finding{
-      fmt::format("{} keeps {} on the device, {:.0f} % of the total, while others "
-                  "are offloaded.",
-                  label_of(*kept), format_bytes(kept->total_bytes),
-                  100 * ratio(kept->total_bytes, in.memory.totals.total_device)),
-      "", how_to_move(*kept)};
+  return Finding{fmt::format("{} keeps {} on the device, {:.0f} % of the total, while others "
+                             "are offloaded.",
+                             label_of(*kept), format_bytes(kept->total_bytes),
+                             100 * ratio(kept->total_bytes, in.memory.totals.total_device)),
+                 "", how_to_move(*kept)};
 }
 
 /// What brings copies of straight code back in step with what they are for.

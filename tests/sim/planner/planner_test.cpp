@@ -426,8 +426,7 @@ TEST_CASE("nothing is offloaded by a build that reloads the wrong layers") {
   // The same with a right annotation may be offloaded.
   const Example right = toy_example(testing::annotated(testing::walk(768, -256)));
   const Evaluator may_offload = right.evaluator(hbm_limit(Bytes(1 << 20)));
-  for (const Handle& handle : may_offload.handles())
-    CHECK(handle.device_only_because == "");
+  for (const Handle& handle : may_offload.handles()) CHECK(handle.device_only_because == "");
 }
 
 TEST_CASE("a program that saves nothing has one policy") {

@@ -22,7 +22,7 @@ HardwareProfile profile_of(std::string_view id) {
 
 TEST_CASE("every profile reads and checks clean") {
   const std::vector<ProfileEntry> entries = list_profiles(shipped());
-  CHECK(entries.size() >= 4);
+  CHECK(entries.size() >= 7);
   for (const ProfileEntry& entry : entries) {
     CAPTURE(entry.id);
     const HardwareProfile profile = profile_of(entry.id);
@@ -55,6 +55,9 @@ TEST_CASE("what others count on") {
     int gpus_per_cpu, gpus_per_host, domain;
   };
   const Row rows[] = {
+      {"a100", "NVIDIA A100-SXM4-80GB", "8.0", Bytes(85'100'068'864), LinkKind::kPcie, 4, 8, 8},
+      {"b200", "NVIDIA B200", "10.0", Bytes(191'514'411'008), LinkKind::kPcie, 4, 8, 8},
+      {"gb300", "NVIDIA GB300", "10.3", Bytes(297'021'079'552), LinkKind::kNvlinkC2c, 2, 4, 72},
       {"gb200", "NVIDIA GB200", "10.0", Bytes(197'897'748'480), LinkKind::kNvlinkC2c, 2, 4, 72},
       {"h100", "NVIDIA H100 80GB HBM3", "9.0", Bytes(84'942'979'072), LinkKind::kPcie, 4, 8, 8},
       {"h200", "NVIDIA H200 141GB HBM3e", "9.0", Bytes(151'397'597'184), LinkKind::kPcie, 4, 8, 8},

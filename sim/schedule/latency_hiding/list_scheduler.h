@@ -19,7 +19,7 @@ struct LatencyHidingLimits {
   std::int32_t collectives = 1;     ///< xla_gpu_experimental_parallel_collective_overlap_limit
   std::int32_t async_computes = 2;  ///< xla_gpu_experimental_parallel_async_compute_limit
   /// Device memory above half of which it begins to save; empty: it never does.
-  std::optional<Bytes> memory;
+  std::optional<Bytes> memory = {};
   /// xla_gpu_experimental_collective_start_as_early_as_possible; means something only where more
   /// than one collective may be in flight.
   bool starts_collectives_early = false;

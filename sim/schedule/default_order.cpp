@@ -14,6 +14,17 @@ namespace {
 constexpr DefaultScheduler kAll[] = {DefaultScheduler::kList, DefaultScheduler::kDepthFirst,
                                      DefaultScheduler::kPostOrder};
 
+using Places = IdVector<ComputationId, std::vector<Operand>>;
+
+Schedule without_elements(const Places& places) {
+  Schedule schedule;
+  schedule.order.resize(places.size());
+  for (const ComputationId id : ids(places))
+    for (const Operand& place : places[id])
+      if (place.node == 0) schedule.order[id].push_back(place.instruction);
+  return schedule;
+}
+
 class OrderFinder {
  public:
   OrderFinder(const Program& program, const MemoryAssignment& given)
@@ -22,21 +33,21 @@ class OrderFinder {
         is_loop_(inside_loops(program)),
         precedences_(find_precedences(program, given)) {}
 
-  Schedule order_all(DefaultScheduler scheduler) const {
-    Schedule schedule;
-    schedule.order.resize(program_.computations.size());
+  Places order_all(DefaultScheduler scheduler) const {
+    Places places(program_.computations.size());
     for (const ComputationId id : ids(program_.computations))
-      if (given_.schedule.reaches(id)) schedule.order[id] = order_one(id, scheduler);
-    return schedule;
+      if (given_.schedule.reaches(id)) places[id] = order_one(id, scheduler);
+    return places;
   }
 
  private:
-  std::vector<InstructionIndex> order_one(ComputationId id, DefaultScheduler scheduler) const {
+  std::vector<Operand> order_one(ComputationId id, DefaultScheduler scheduler) const {
     ExtraOrder extra;
     for (;;) {
-      const std::vector<InstructionIndex> order = order_one(id, scheduler, extra);
-      std::vector<std::uint32_t> position(order.size());
-      for (std::uint32_t k = 0; k < order.size(); ++k) position[order[k].index] = k;
+      std::vector<Operand> order = order_one(id, scheduler, extra);
+      std::vector<std::uint32_t> position(program_[id].size());
+      for (std::uint32_t k = 0; k < order.size(); ++k)
+        if (order[k].node == 0) position[order[k].instruction.index] = k;
       const std::size_t known = extra.size();
       for (const Precedence& p : precedences_[id])
         if (position[p.first.index] > position[p.then.index]) extra.push_back(p);
@@ -44,8 +55,8 @@ class OrderFinder {
     }
   }
 
-  std::vector<InstructionIndex> order_one(ComputationId id, DefaultScheduler scheduler,
-                                          const ExtraOrder& extra) const {
+  std::vector<Operand> order_one(ComputationId id, DefaultScheduler scheduler,
+                                 const ExtraOrder& extra) const {
     const Computation& computation = program_[id];
     const OrderGraph graph =
         make_order_graph(program_, id, given_.values, is_loop_[id] != 0, extra);
@@ -61,11 +72,10 @@ class OrderFinder {
         order = post_order(graph);
         break;
     }
-    std::vector<InstructionIndex> instructions;
+    std::vector<Operand> places;
     for (const std::uint32_t node : start_early(computation, graph, order))
-      if (!graph.nodes()[node].is_element())
-        instructions.push_back(graph.nodes()[node].instruction);
-    return instructions;
+      places.push_back({graph.nodes()[node].instruction, graph.nodes()[node].element});
+    return places;
   }
 
   const Program& program_;
@@ -139,7 +149,7 @@ Bytes most_live_in(const Program& program, const MemoryAssignment& given,
 
 Schedule order_by(const Program& program, const MemoryAssignment& given,
                   DefaultScheduler scheduler) {
-  return OrderFinder(program, given).order_all(scheduler);
+  return without_elements(OrderFinder(program, given).order_all(scheduler));
 }
 
 DefaultOrder find_default_order(const Program& program, const MemoryAssignment& given) {
@@ -148,12 +158,14 @@ DefaultOrder find_default_order(const Program& program, const MemoryAssignment& 
   DefaultOrder best;
   std::optional<Bytes> best_peak;
   for (const DefaultScheduler scheduler : kAll) {
-    Schedule schedule = finder.order_all(scheduler);
+    Places places = finder.order_all(scheduler);
+    Schedule schedule = without_elements(places);
     const Bytes peak = least.of(schedule);
     best.most_live[static_cast<std::size_t>(scheduler)] = peak;
     if (best_peak && *best_peak <= peak) continue;
     best_peak = peak;
     best.schedule = std::move(schedule);
+    best.places = std::move(places);
     best.scheduler = scheduler;
   }
   return best;

@@ -18,6 +18,8 @@ std::string_view name_of(DefaultScheduler scheduler);
 
 struct DefaultOrder {
   Schedule schedule;
+  /// The same with get-tuple-elements: elements {x, node} of what makes the tuple.
+  IdVector<ComputationId, std::vector<Operand>> places;
   DefaultScheduler scheduler = DefaultScheduler::kList;  ///< whose it is
   /// The most that is live at once in the order of each, by which XLA chooses.
   std::array<Bytes, 3> most_live;

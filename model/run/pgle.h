@@ -1,0 +1,38 @@
+// Reader of the profiles that steer XLA's latency-hiding scheduler (PGLE, FDO): what instructions
+// took, by the names they had when XLA scheduled them. XLA's ProfiledInstructionsProto, as text
+// (.pbtxt) or in its wire format.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "model/base/result.h"
+#include "model/program/program.h"
+
+namespace spillway {
+
+/// Microseconds, as the file has them.
+struct ProfiledInstructions {
+  std::map<std::string, double, std::less<>> cost_us;
+  /// From an async start to its done, by their names.
+  std::map<std::pair<std::string, std::string>, double> latency_us;
+};
+
+/// As XLA takes a profile in: of costs named "fingerprint::name", only those of `fingerprint` (the
+/// module's frontend attribute fingerprint_before_lhs); clones of rematerialisation ("x.remat2")
+/// are averaged into what they were cloned from, and then the file's latencies count nothing. An
+/// error where the text is no such profile.
+Result<ProfiledInstructions> parse_pgle(std::string_view bytes, const std::string& path,
+                                        std::string_view fingerprint = "");
+
+/// Reads a file, packed or not.
+Result<ProfiledInstructions> read_pgle(const std::string& path, std::string_view fingerprint = "");
+
+/// The name that an instruction had when XLA scheduled it: its metadata's scheduling_name, or its
+/// own where there is none.
+std::string scheduling_name(const Computation& computation, InstructionIndex i);
+
+}  // namespace spillway

@@ -1,0 +1,34 @@
+// The order in which XLA's GPU compiler would run a program: its memory scheduler, then, where it
+// is on, memory fencing and latency hiding by the estimator that device and flags choose.
+#pragma once
+
+#include "model/hardware/profile.h"
+#include "sim/schedule/default_order.h"
+#include "sim/schedule/latency/choose_estimator.h"
+#include "sim/schedule/latency_hiding.h"
+#include "sim/schedule/memory_fences.h"
+
+namespace spillway {
+
+struct XlaOrderOptions {
+  EstimatorFlags estimator;
+  /// Of latency hiding; without a memory limit, XLA's for the profile's HBM is taken, compiled
+  /// ahead of time.
+  LatencyHidingLimits limits;
+  /// xla_gpu_experimental_scheduler_memory_fencing_threshold_bytes; below 0 it is off.
+  std::int64_t fencing_threshold = -1;
+  std::int32_t fencing_slack = 1;
+  std::optional<ProfiledInstructions> measured;  ///< of a profile-guided estimator
+};
+
+struct XlaOrder {
+  Schedule schedule;
+  DefaultScheduler memory_scheduler = DefaultScheduler::kList;
+  EstimatorChoice estimator;
+};
+
+/// `given` is the program's memory in an order that is right.
+XlaOrder find_xla_order(const Program& program, const MemoryAssignment& given,
+                        const HardwareProfile& profile, const XlaOrderOptions& options = {});
+
+}  // namespace spillway

@@ -251,10 +251,12 @@ ProfiledInstructions take_in(const RawProfile& raw, std::string_view fingerprint
   return profile;
 }
 
+/// The wire format has lengths and numbers between its names.
 bool looks_like_text(std::string_view bytes) {
-  const std::size_t at = bytes.find_first_not_of(" \t\r\n");
-  return at == std::string_view::npos || bytes[at] == '#' ||
-         bytes.substr(at).starts_with("costs") || bytes.substr(at).starts_with("latencies");
+  return std::ranges::none_of(bytes, [](char c) {
+    const auto code = static_cast<unsigned char>(c);
+    return code < 0x20 && c != '\t' && c != '\n' && c != '\r';
+  });
 }
 
 }  // namespace

@@ -1,455 +1,330 @@
 #include "sim/rewrite/pipeline_host_copies.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
 
-#include "model/program/call_graph.h"
+#include "model/memory/flat_schedule.h"
 #include "model/program/host_transfer.h"
-#include "sim/rewrite/program_editor.h"
+#include "sim/rewrite/loop_peeler.h"
 
 namespace spillway {
 namespace {
 
-using Handle = ComputationEditor::Handle;
-using Reference = ComputationEditor::Reference;
-using References = std::map<Handle, Reference>;  ///< what stands for an instruction elsewhere
+using Handle = LoopPeeler::Handle;
+using Reference = LoopPeeler::Reference;
+using References = LoopPeeler::References;
+using Elements = LoopPeeler::Elements;
 
-/// A copy of a slice between a stack that the loop carries and device memory.
+/// A copy of a slice between device memory and a stack that the loop carries.
 struct SliceCopy {
-  Handle start = 0, done = 0;
+  InstructionIndex start, done;
   std::uint32_t stack = 0;  ///< the carry's element
-  TransferDirection direction = TransferDirection::kDeviceToHost;
+  /// Of a reload, what chooses the slice: the instructions between the counter and the start.
+  std::vector<InstructionIndex> index{};
 };
 
-bool has_flat_carry(const Computation& body) {
-  return body.parameters().size() == 1 && body.root().node == 0 &&
-         body.root_instruction().opcode == Opcode::kTuple &&
-         body.root_instruction().shape.is_flat_tuple();
-}
+struct SliceCopies {
+  std::vector<SliceCopy> offloads, reloads;
+};
 
-/// The carry's element that an operand is; elements of a flat tuple are nodes 1, 2, ….
 std::optional<std::uint32_t> carried_element(const Computation& body, Operand operand) {
   if (operand.instruction != body.parameters()[0] || operand.node == 0) return std::nullopt;
-  return operand.node - 1;
+  return operand.node - 1;  // elements of a flat tuple are nodes 1, 2, …
 }
 
-class LoopPipeliner {
+/// What a start reads beside the stack, back to the carry, in the order of the text. Empty where
+/// more than scalars are among it.
+std::optional<std::vector<InstructionIndex>> index_of(const Computation& body,
+                                                      InstructionIndex start) {
+  std::set<InstructionIndex> found;
+  std::vector<InstructionIndex> stack;
+  for (const Operand& operand : body.operands(start).subspan(1))
+    stack.push_back(operand.instruction);
+  while (!stack.empty()) {
+    const InstructionIndex i = stack.back();
+    stack.pop_back();
+    if (body[i].opcode == Opcode::kParameter || !found.insert(i).second) continue;
+    if (!body[i].shape.is_array() || body[i].shape.elements() != 1) return std::nullopt;
+    for (const Operand& operand : body.operands(i)) stack.push_back(operand.instruction);
+  }
+  return std::vector<InstructionIndex>(found.begin(), found.end());
+}
+
+SliceCopies find_slice_copies(const Program& program, ComputationId id) {
+  const Computation& body = program[id];
+  SliceCopies found;
+  for (const InstructionIndex i : body.instructions()) {
+    if (body[i].opcode != Opcode::kAsyncStart) continue;
+    const auto transfer = host_transfer(program, {id, i});
+    const auto done = find_done(body, i);
+    const auto stack = carried_element(body, body.operands(i)[0]);
+    if (!transfer || !done || !stack || body.uses(i).size() != 1) continue;
+    const Operand returned = body.operands(body.root().instruction)[*stack];
+    if (transfer->direction == TransferDirection::kDeviceToHost) {
+      if (returned.instruction == *done && body.uses(*done).size() == 1)
+        found.offloads.push_back({i, *done, *stack});
+    } else if (auto index = index_of(body, i); index && carried_element(body, returned) == stack) {
+      found.reloads.push_back({i, *done, *stack, std::move(*index)});
+    }
+  }
+  return found;
+}
+
+std::set<Handle> handles_of(const std::vector<SliceCopy>& copies) {
+  std::set<Handle> handles;
+  for (const SliceCopy& copy : copies) handles.insert({copy.start.index, copy.done.index});
+  return handles;
+}
+
+/// Start and done of a copy in front of `before` in the loop's caller.
+Handle add_pair(LoopPeeler& loop, const SliceCopy& copy, Handle before,
+                const std::function<Reference(Operand)>& find) {
+  ComputationEditor& caller = loop.caller();
+  ComputationEditor::Node start = loop.clone(copy.start);
+  for (const Operand& operand : loop.body().operands(copy.start))
+    start.operands.push_back(find(operand));
+  const Handle started = caller.add(std::move(start));
+  caller.move_before(started, before);
+  ComputationEditor::Node done = loop.clone(copy.done);
+  done.operands = {{started, 0}};
+  const Handle ended = caller.add(std::move(done));
+  caller.move_before(ended, before);
+  return ended;
+}
+
+/// Moves the offloads of a loop to the next iteration.
+class OffloadPipeliner {
  public:
-  LoopPipeliner(const Program& program, ProgramEditor& editor, InstructionId loop)
-      : program_(program),
-        editor_(editor),
-        loop_(loop),
-        body_id_(body_of(program, loop)),
-        body_(program[body_id_]),
-        entry_(editor.edit(loop.computation)),
-        storage_(*editor.storage()) {}
+  OffloadPipeliner(LoopPeeler& loop, const std::vector<SliceCopy>& offloads)
+      : loop_(loop), offloads_(offloads) {}
 
   void run() {
-    const auto trips = known_trip_count(program_[loop_.computation], loop_.instruction);
-    if (!trips || *trips < 2 || !has_flat_carry(body_) || runs_loops()) return;
-    if (entry_[before_loop()].instruction.opcode != Opcode::kTuple) return;
-    find_copies();
-    if (offloads_.empty() == reloads_.empty()) return;  // XLA's loops have one kind or the other
-    counts_ = body_.root_instruction().shape.tuple_size();
-    set_trip_count(*trips - 1);
-    if (offloads_.empty())
-      pipeline_reloads();
-    else
-      pipeline_offloads();
+    change_body();
+    peel_first();
+    loop_.widen(extras_);
+    add_last();
   }
 
  private:
-  Handle loop_handle() const { return loop_.instruction.index; }
-  Handle before_loop() const { return entry_[loop_handle()].operands[0].handle; }
-  Handle parameter() const { return body_.parameters()[0].index; }
-  Handle root() const { return body_.root().instruction.index; }
-  Reference carried(std::uint32_t element) const { return {parameter(), element + 1}; }
-  Reference after_loop(std::uint32_t element) const { return {loop_handle(), element + 1}; }
-
-  bool runs_loops() const {
-    for (const InstructionIndex i : body_.instructions())
-      if (is_control_flow(body_[i].opcode)) return true;
-    return false;
+  static Reference reference_to(Operand operand) {
+    return {operand.instruction.index, operand.node};
+  }
+  static Operand operand_of(Reference reference) {
+    return {InstructionIndex(reference.handle), reference.node};
   }
 
-  void find_copies() {
-    for (const InstructionIndex i : body_.instructions()) {
-      if (body_[i].opcode != Opcode::kAsyncStart) continue;
-      const auto transfer = host_transfer(program_, {body_id_, i});
-      const auto done = find_only_done(i);
-      if (!transfer || !done) continue;
-      const auto stack = carried_element(body_, body_.operands(i)[0]);
-      if (!stack) continue;
-      const Operand returned = body_.operands(body_.root().instruction)[*stack];
-      const bool is_offload = transfer->direction == TransferDirection::kDeviceToHost;
-      const bool stays = is_offload ? returned.instruction == *done && body_.uses(*done).size() == 1
-                                    : carried_element(body_, returned) == stack;
-      if (!stays || (!is_offload && !index_of(i))) continue;
-      (is_offload ? offloads_ : reloads_)
-          .push_back({i.index, done->index, *stack, transfer->direction});
-    }
+  /// Whether a value of the body is an element of the carry, under another shape or not.
+  bool is_carried(Reference value) const {
+    return behind_renamings(loop_.body(), operand_of(value)).instruction ==
+           loop_.body().parameters()[0];
   }
 
-  std::optional<InstructionIndex> find_only_done(InstructionIndex start) const {
-    const auto uses = body_.uses(start);
-    if (uses.size() != 1 || !is_async_done(body_[uses[0].user].opcode)) return std::nullopt;
-    return uses[0].user;
+  /// The instructions between an element of the carry and what shows it under another shape.
+  std::vector<Handle> renamings_of(Reference value) const {
+    std::vector<Handle> found;
+    for (Handle at = value.handle; is_carried(value) && at != loop_.parameter();
+         at = loop_.body().operands(InstructionIndex(at))[0].instruction.index)
+      found.push_back(at);
+    std::ranges::reverse(found);
+    return found;
   }
 
-  /// What chooses the slice of a reload: the instructions between the counter and the start. Empty
-  /// where something else is among them.
-  std::optional<std::vector<InstructionIndex>> index_of(InstructionIndex start) const {
-    std::set<InstructionIndex> chain;
-    std::vector<InstructionIndex> stack;
-    const auto operands = body_.operands(start);
-    for (std::size_t k = 1; k < operands.size(); ++k) stack.push_back(operands[k].instruction);
-    while (!stack.empty()) {
-      const InstructionIndex i = stack.back();
-      stack.pop_back();
-      if (body_[i].opcode == Opcode::kParameter || !chain.insert(i).second) continue;
-      if (!body_[i].shape.is_array() || body_[i].shape.elements() != 1) return std::nullopt;
-      for (const Operand& operand : body_.operands(i)) stack.push_back(operand.instruction);
-    }
-    return std::vector<InstructionIndex>(chain.begin(), chain.end());
+  ComputationEditor::Node copy_of(Reference value, Shape shape) {
+    ComputationEditor::Node copy =
+        make_node(loop_.new_name("pipelined"), Opcode::kCopy, loop_.copy_shape(shape));
+    copy.operands = {value};
+    return copy;
   }
 
-  void pipeline_offloads() {
-    std::vector<Reference> extras;
-    ComputationEditor& body = editor_.edit(body_id_);
-    // One carried index for all copies that go to the same place.
-    std::map<Reference, Handle, ReferenceOrder> copies;  // in the body, of what is carried
+  void change_body() {
+    ComputationEditor& body = loop_.edit_body();
     std::vector<Handle> top;
-    const auto carry = [&](Reference value) {
-      const auto known = copies.find(value);
-      if (known != copies.end()) return Reference{known->second, 0};
-      const Shape shape = body.shape_of(value);
-      const auto element = counts_ + static_cast<std::uint32_t>(extras.size());
-      extras.push_back(value);
-      // The old value is read until the copy is done, the new one is made before: two buffers.
-      ComputationEditor::Node copy =
-          make_node(new_name("pipelined"), Opcode::kCopy, copy_shape(shape));
-      copy.operands = {carried(element)};
-      const Handle handle = body.add(std::move(copy));
-      copies[value] = handle;
-      top.push_back(handle);
-      return Reference{handle, 0};
+    const auto add_copy = [&](Reference value, Shape shape) {
+      top.push_back(body.add(copy_of(value, shape)));
+      return Reference{top.back(), 0};
     };
-    for (const SliceCopy& offload : offloads_)
-      for (std::size_t k = 1; k < body[offload.start].operands.size(); ++k) {
-        const Reference value = body[offload.start].operands[k];
-        if (body[value.handle].instruction.opcode == Opcode::kConstant)
-          top.push_back(value.handle);
-        else
-          body[offload.start].operands[k] = carry(value);
-      }
-    for (const SliceCopy& offload : offloads_) top.push_back(offload.start);
-    std::ranges::reverse(top);
-    for (const Handle handle : top) body.move_after(handle, parameter());
-    for (const SliceCopy& offload : offloads_) body.move_before(offload.done, root());
-    // The first iteration, in front of the loop, without the copies.
-    const References first = inline_body(before_loop(), [&](std::uint32_t element) {
-      return entry_[before_loop()].operands[element];
-    });
-    const Handle tuple = before_loop();
-    const std::vector<Reference> initial = entry_[tuple].operands;
-    for (std::uint32_t element = 0; element < counts_; ++element) {
-      const Operand returned = body_.operands(body_.root().instruction)[element];
-      if (!is_offloaded(element))
-        entry_[tuple].operands[element] = translate(first, initial, returned);
-    }
-    for (const Reference& value : extras)
-      entry_[tuple].operands.push_back(
-          translate(first, initial, {InstructionIndex(value.handle), value.node}));
-    widen(extras);
-    // The last copies, behind it.
-    Handle at = loop_handle();
+    std::vector<Reference> arrived;  // what an earlier iteration carried, for each of values_
+    const auto carry = [&](Reference value) {
+      const auto known = std::ranges::find(values_, value);
+      if (known != values_.end()) return arrived[static_cast<std::size_t>(known - values_.begin())];
+      const auto element = loop_.elements() + static_cast<std::uint32_t>(values_.size());
+      values_.push_back(value);
+      // The old value is read until its copy is done, the new one is made before: two buffers.
+      arrived.push_back(add_copy(loop_.carried(element), body.shape_of(value)));
+      return arrived.back();
+    };
     for (const SliceCopy& offload : offloads_) {
-      const auto pair = add_pair(offload, at, [&](std::size_t, Reference value) {
-        const auto carried_as = std::ranges::find(extras, value);
-        if (carried_as == extras.end()) return clone_constant(value, loop_handle());
-        return after_loop(counts_ + static_cast<std::uint32_t>(carried_as - extras.begin()));
-      });
-      entry_.redirect(after_loop(offload.stack), {pair.second, 0}, pair.first);
-      at = pair.second;
+      auto& operands = body[offload.start.index].operands;
+      for (std::size_t k = 1; k < operands.size(); ++k) {
+        if (body[operands[k].handle].instruction.opcode == Opcode::kConstant)
+          top.push_back(operands[k].handle);
+        else
+          body[offload.start.index].operands[k] = carry(operands[k]);
+      }
+    }
+    for (const Reference& value : values_) {
+      // What the carry holds already has a place of its own there, which is written over.
+      const std::vector<Handle> renamings = renamings_of(value);
+      top.insert(top.end(), renamings.begin(), renamings.end());
+      extras_.push_back(is_carried(value) ? add_copy(value, body.shape_of(value)) : value);
+    }
+    for (const SliceCopy& offload : offloads_) top.push_back(offload.start.index);
+    std::ranges::reverse(top);
+    for (const Handle handle : top) body.move_after(handle, loop_.parameter());
+    for (const SliceCopy& offload : offloads_) body.move_before(offload.done.index, loop_.root());
+  }
+
+  /// The first iteration in front of the loop, without the copies.
+  void peel_first() {
+    ComputationEditor& caller = loop_.caller();
+    const Handle tuple = loop_.initial();
+    const std::vector<Reference> begun = caller[tuple].operands;
+    const Elements element_of = [&](std::uint32_t element) { return begun[element]; };
+    const References first = loop_.inline_body(tuple, handles_of(offloads_), element_of, {});
+    const auto returned = loop_.body().operands(loop_.body().root().instruction);
+    for (std::uint32_t element = 0; element < loop_.elements(); ++element)
+      if (std::ranges::find(offloads_, element, &SliceCopy::stack) == offloads_.end())
+        caller[tuple].operands[element] = loop_.translate(first, element_of, returned[element]);
+    for (const Reference& value : values_) {
+      Reference made = loop_.translate(first, element_of, operand_of(value));
+      if (is_carried(value)) {
+        const Handle copy = caller.add(copy_of(made, caller.shape_of(made)));
+        caller.move_before(copy, tuple);
+        made = {copy, 0};
+      }
+      caller[tuple].operands.push_back(made);
     }
   }
 
-  void pipeline_reloads() {
-    ComputationEditor& body = editor_.edit(body_id_);
-    const std::vector<Reference> initial = entry_[before_loop()].operands;
-    std::vector<Reference> extras;
-    References chain_before, chain_next;
-    const auto body_operands = body_.operands(body_.root().instruction);
-    // What is fetched for the first iteration, in front of the loop.
-    for (const SliceCopy& reload : reloads_) {
-      const auto index = *index_of(InstructionIndex(reload.start));
-      clone_chain(index, entry_, chain_before, before_loop(),
-                  [&](Operand operand) { return initial[operand.node - 1]; });
-      const auto pair = add_pair_before(reload, before_loop(), chain_before, initial);
-      entry_[before_loop()].operands.push_back({pair.second, 0});
+  /// The last copies, behind the loop.
+  void add_last() {
+    ComputationEditor& caller = loop_.caller();
+    References constants;
+    // Behind the loop is in front of what follows it: a place that moves along with what is added.
+    const Handle mark = caller.add(copy_of(loop_.returned(0), caller.shape_of(loop_.returned(0))));
+    caller.move_after(mark, loop_.loop());
+    for (const SliceCopy& offload : offloads_) {
+      const Handle done = add_pair(loop_, offload, mark, [&](Operand operand) {
+        if (const auto stack = carried_element(loop_.body(), operand); stack == offload.stack)
+          return loop_.returned(offload.stack);
+        const auto known = std::ranges::find(values_, reference_to(operand));
+        if (known != values_.end())
+          return loop_.returned(loop_.elements() +
+                                static_cast<std::uint32_t>(known - values_.begin()));
+        loop_.clone_before({operand.instruction}, caller, mark, {}, constants);
+        return constants.at(operand.instruction.index);
+      });
+      const Handle start = caller[done].operands[0].handle;
+      caller.redirect(loop_.returned(offload.stack), {done, 0}, start);
     }
-    // In the loop: for the next one, as soon as this one's has been read.
+    caller.erase(mark);
+  }
+
+  LoopPeeler& loop_;
+  const std::vector<SliceCopy>& offloads_;
+  std::vector<Reference> values_;  ///< of the body: what is copied one iteration later
+  std::vector<Reference> extras_;  ///< what carries them
+};
+
+/// Moves the reloads of a loop to the iteration before.
+class ReloadPipeliner {
+ public:
+  ReloadPipeliner(LoopPeeler& loop, const std::vector<SliceCopy>& reloads)
+      : loop_(loop), reloads_(reloads) {}
+
+  void run() {
+    fetch_first();
+    change_body();
+    std::vector<Reference> extras;
+    for (const SliceCopy& reload : reloads_) extras.push_back({reload.done.index, 0});
+    loop_.widen(extras);
+    peel_last();
+  }
+
+ private:
+  std::uint32_t element_of(std::size_t reload) const {
+    return loop_.elements() + static_cast<std::uint32_t>(reload);
+  }
+
+  /// What the first iteration needs, in front of the loop.
+  void fetch_first() {
+    ComputationEditor& caller = loop_.caller();
+    const Handle tuple = loop_.initial();
+    const std::vector<Reference> begun = caller[tuple].operands;
+    const Elements begins = [&](std::uint32_t element) { return begun[element]; };
+    References known;
+    for (const SliceCopy& reload : reloads_) {
+      loop_.clone_before(reload.index, caller, tuple, begins, known);
+      const Handle done = add_pair(loop_, reload, tuple, [&](Operand operand) {
+        return loop_.translate(known, begins, operand);
+      });
+      caller[tuple].operands.push_back({done, 0});
+    }
+  }
+
+  void change_body() {
+    ComputationEditor& body = loop_.edit_body();
+    const auto returned = loop_.body().operands(loop_.body().root().instruction);
+    const Elements next = [&](std::uint32_t element) {
+      return Reference{returned[element].instruction.index, returned[element].node};
+    };
+    References known;
     for (std::size_t k = 0; k < reloads_.size(); ++k) {
       const SliceCopy& reload = reloads_[k];
-      const Reference now = carried(counts_ + static_cast<std::uint32_t>(k));
-      body.redirect({reload.done, 0}, now);
-      const auto index = *index_of(InstructionIndex(reload.start));
-      clone_chain(index, body, chain_next, root(), [&](Operand operand) {
-        const Operand next = body_operands[operand.node - 1];
-        return Reference{next.instruction.index, next.node};
-      });
-      for (std::size_t n = 1; n < body[reload.start].operands.size(); ++n) {
-        Reference& value = body[reload.start].operands[n];
-        if (const auto found = chain_next.find(value.handle); found != chain_next.end())
-          value = {found->second.handle, value.node};
+      body.redirect({reload.done.index, 0}, loop_.carried(element_of(k)));
+      loop_.clone_before(reload.index, body, loop_.root(), next, known);
+      auto& operands = body[reload.start.index].operands;
+      for (std::size_t n = 1; n < operands.size(); ++n)
+        operands[n] = loop_.translate(known, next, loop_.body().operands(reload.start)[n]);
+    }
+    place(body, known);
+  }
+
+  /// Starts behind the last instruction that reads what they replace, dones at the end.
+  void place(ComputationEditor& body, const References& index) {
+    Handle last = loop_.parameter();
+    const auto not_before = [&](Handle handle) {
+      if (handle != loop_.root() && body.place(handle) > body.place(last)) last = handle;
+    };
+    for (const Handle user : body.users(loop_.parameter()))
+      for (const Reference& operand : body[user].operands) {
+        if (operand.handle != loop_.parameter() || operand.node <= loop_.elements()) continue;
+        not_before(user);
+        if (is_renaming(body[user].instruction.opcode))
+          for (const Handle reader : body.users(user)) not_before(reader);
       }
-      extras.push_back({reload.done, 0});
-    }
-    place_reloads(body, chain_next);
-    widen(extras);
-    // The last iteration, behind the loop, with what was fetched for it.
-    const References last =
-        inline_body(std::nullopt, [&](std::uint32_t element) { return after_loop(element); });
-    std::vector<Reference> results(counts_);
-    std::vector<Reference> loop_results(counts_);
-    for (std::uint32_t element = 0; element < counts_; ++element)
-      loop_results[element] = after_loop(element);
-    for (std::uint32_t element = 0; element < counts_; ++element)
-      results[element] = translate(last, loop_results, body_operands[element]);
-    redirect_readers(last, results);
-  }
-
-  struct ReferenceOrder {
-    bool operator()(const Reference& a, const Reference& b) const {
-      return std::pair(a.handle, a.node) < std::pair(b.handle, b.node);
-    }
-  };
-
-  bool is_offloaded(std::uint32_t element) const {
-    return std::ranges::any_of(offloads_,
-                               [&](const SliceCopy& copy) { return copy.stack == element; });
-  }
-
-  /// Starts behind the last instruction that reads what the carry held, dones at the end.
-  void place_reloads(ComputationEditor& body, const References& chain) {
-    Handle last = parameter();
-    for (std::size_t k = 0; k < reloads_.size(); ++k)
-      for (const Handle user : body.users(parameter()))
-        for (const Reference& operand : body[user].operands)
-          if (operand == carried(counts_ + static_cast<std::uint32_t>(k)) && user != root() &&
-              body.place(user) > body.place(last))
-            last = readers_of_renaming(body, user);
-    for (const auto& [from, to] : chain)
-      for (const Reference& operand : body[to.handle].operands)
-        if (body.place(operand.handle) > body.place(last)) last = operand.handle;
     std::vector<Handle> moved;
-    for (const auto& [from, to] : chain) moved.push_back(to.handle);
-    std::ranges::sort(moved);
-    for (const SliceCopy& reload : reloads_) moved.push_back(reload.start);
+    for (const auto& [from, to] : index) {
+      moved.push_back(to.handle);
+      for (const Reference& operand : body[to.handle].operands)
+        if (std::ranges::find(moved, operand.handle) == moved.end()) not_before(operand.handle);
+    }
+    for (const SliceCopy& reload : reloads_) moved.push_back(reload.start.index);
     for (const Handle handle : moved) {
       body.move_after(handle, last);
       last = handle;
     }
-    for (const SliceCopy& reload : reloads_) body.move_before(reload.done, root());
+    for (const SliceCopy& reload : reloads_) body.move_before(reload.done.index, loop_.root());
   }
 
-  /// Of an instruction that only renames what it reads, the last of those that read it.
-  Handle readers_of_renaming(ComputationEditor& body, Handle handle) const {
-    Handle last = handle;
-    if (!is_renaming(body[handle].instruction.opcode)) return last;
-    for (const Handle user : body.users(handle))
-      if (user != root() && body.place(user) > body.place(last)) last = user;
-    return last;
-  }
-
-  std::string_view new_name(const std::string& base) {
-    return editor_.text(base + "." + std::string(body_.name()) + "." + std::to_string(names_++));
-  }
-
-  Shape copy_shape(Shape shape) { return with_space(shape, {}, MemorySpace::kDevice, storage_); }
-
-  /// A copy of an instruction of the body, for another place; operands are still the body's.
-  ComputationEditor::Node clone(InstructionIndex i) {
-    ComputationEditor::Node node;
-    node.instruction = body_[i];
-    node.instruction.name = new_name(std::string(body_[i].name));
-    node.instruction.shape = copy_shape(body_[i].shape);
-    node.instruction.literal = editor_.text(std::string(body_[i].literal));
-    for (const Attribute& attribute : body_.attributes(i))
-      if (attribute.name != "control-predecessors")
-        node.attributes.push_back({editor_.text(std::string(attribute.name)),
-                                   editor_.text(std::string(attribute.value))});
-    for (const ComputationId called : body_.called(i))
-      node.called.push_back(runs_what_it_calls(body_[i].opcode)
-                                ? editor_.add(program_.computations[called])
-                                : called);
-    return node;
-  }
-
-  static Reference translate(const References& known, const std::vector<Reference>& elements,
-                             Operand operand, bool is_parameter) {
-    if (is_parameter) return elements[operand.node - 1];
-    const Reference& base = known.at(operand.instruction.index);
-    return {base.handle, base.node + operand.node};
-  }
-  Reference translate(const References& known, const std::vector<Reference>& elements,
-                      Operand operand) const {
-    return translate(known, elements, operand, operand.instruction.index == parameter());
-  }
-
-  /// Clones instructions of the index's chain in front of `before`; `element_of` says what stands
-  /// for an element of the carry.
-  template <typename ElementOf>
-  void clone_chain(const std::vector<InstructionIndex>& chain, ComputationEditor& target,
-                   References& known, Handle before, ElementOf element_of) {
-    for (const InstructionIndex i : chain) {
-      if (known.contains(i.index)) continue;
-      ComputationEditor::Node node = clone(i);
-      for (const Operand& operand : body_.operands(i))
-        node.operands.push_back(
-            operand.instruction.index == parameter()
-                ? element_of(operand)
-                : Reference{known.at(operand.instruction.index).handle, operand.node});
-      const Handle handle = target.add(std::move(node));
-      target.move_before(handle, before);
-      known[i.index] = {handle, 0};
-    }
-  }
-
-  Reference clone_constant(Reference value, Handle before) {
-    ComputationEditor::Node node = clone(InstructionIndex(value.handle));
-    const Handle handle = entry_.add(std::move(node));
-    entry_.move_before(handle, before);
-    return {handle, value.node};
-  }
-
-  /// Start and done of a copy, behind `at` in the entry; the stack is what the loop returns.
-  template <typename ValueOf>
-  std::pair<Handle, Handle> add_pair(const SliceCopy& copy, Handle at, ValueOf value_of) {
-    ComputationEditor::Node start = clone(InstructionIndex(copy.start));
-    start.operands = {after_loop(copy.stack)};
-    const auto operands = body_.operands(InstructionIndex(copy.start));
-    for (std::size_t k = 1; k < operands.size(); ++k)
-      start.operands.push_back(
-          value_of(k, Reference{operands[k].instruction.index, operands[k].node}));
-    const Handle started = entry_.add(std::move(start));
-    entry_.move_after(started, at);
-    ComputationEditor::Node done = clone(InstructionIndex(copy.done));
-    done.operands = {{started, 0}};
-    const Handle ended = entry_.add(std::move(done));
-    entry_.move_after(ended, started);
-    return {started, ended};
-  }
-
-  std::pair<Handle, Handle> add_pair_before(const SliceCopy& copy, Handle before,
-                                            const References& index,
-                                            const std::vector<Reference>& initial) {
-    ComputationEditor::Node start = clone(InstructionIndex(copy.start));
-    start.operands = {initial[copy.stack]};
-    const auto operands = body_.operands(InstructionIndex(copy.start));
-    for (std::size_t k = 1; k < operands.size(); ++k)
-      start.operands.push_back(translate(index, initial, operands[k]));
-    const Handle started = entry_.add(std::move(start));
-    entry_.move_before(started, before);
-    ComputationEditor::Node done = clone(InstructionIndex(copy.done));
-    done.operands = {{started, 0}};
-    const Handle ended = entry_.add(std::move(done));
-    entry_.move_before(ended, before);
-    return {started, ended};
-  }
-
-  /// The body once in the entry, in front of `before` or else behind the loop, without the copies
-  /// and without its root. What a reload fetches is what the loop carries.
-  template <typename ElementOf>
-  References inline_body(std::optional<Handle> before, ElementOf element_of) {
-    References known;
-    std::set<Handle> left_out{parameter(), root()};
-    for (const auto& copies : {offloads_, reloads_})
-      for (const SliceCopy& copy : copies) {
-        left_out.insert(copy.start);
-        left_out.insert(copy.done);
-      }
+  /// The last iteration behind the loop, with what was fetched for it.
+  void peel_last() {
+    ComputationEditor& caller = loop_.caller();
+    References fetched;
     for (std::size_t k = 0; k < reloads_.size(); ++k)
-      known[reloads_[k].done] = after_loop(counts_ + static_cast<std::uint32_t>(k));
-    Handle at = loop_handle();
-    for (const InstructionIndex i : body_.instructions()) {
-      if (left_out.contains(i.index)) continue;
-      ComputationEditor::Node node = clone(i);
-      for (const Operand& operand : body_.operands(i)) {
-        if (operand.instruction.index == parameter()) {
-          node.operands.push_back(element_of(operand.node - 1));
-        } else {
-          const Reference& base = known.at(operand.instruction.index);
-          node.operands.push_back({base.handle, base.node + operand.node});
-        }
-      }
-      const Handle handle = entry_.add(std::move(node));
-      if (before) {
-        entry_.move_before(handle, *before);
-      } else {
-        entry_.move_after(handle, at);
-        at = handle;
-      }
-      known[i.index] = {handle, 0};
-    }
-    return known;
+      fetched[reloads_[k].done.index] = loop_.returned(element_of(k));
+    const std::vector<Handle> readers = caller.users(loop_.loop());
+    const Elements carried = [&](std::uint32_t element) { return loop_.returned(element); };
+    const References last =
+        loop_.inline_body(std::nullopt, handles_of(reloads_), carried, std::move(fetched));
+    const auto returned = loop_.body().operands(loop_.body().root().instruction);
+    for (const Handle reader : readers)
+      for (Reference& operand : caller[reader].operands)
+        if (operand.handle == loop_.loop() && operand.node > 0)
+          operand = loop_.translate(last, carried, returned[operand.node - 1]);
   }
 
-  /// Whoever read what the loop returned reads what the last iteration made of it.
-  void redirect_readers(const References& last, const std::vector<Reference>& results) {
-    std::set<Handle> own;
-    for (const auto& [from, to] : last) own.insert(to.handle);
-    for (const Handle user : entry_.users(loop_handle())) {
-      if (own.contains(user)) continue;
-      for (Reference& operand : entry_[user].operands)
-        if (operand.handle == loop_handle() && operand.node > 0 && operand.node <= counts_)
-          operand = results[operand.node - 1];
-    }
-  }
-
-  /// The carry with `extras` behind its elements: in body, condition, loop and what it begins with.
-  void widen(const std::vector<Reference>& extras) {
-    ComputationEditor& body = editor_.edit(body_id_);
-    std::vector<Shape> elements;
-    const Shape carry = body_.root_instruction().shape;
-    for (std::uint32_t k = 0; k < counts_; ++k) elements.push_back(carry.element(k));
-    for (const Reference& value : extras) {
-      elements.push_back(body.shape_of(value));
-      body[root()].operands.push_back(value);
-    }
-    const Shape wide = make_tuple_shape(elements, storage_);
-    body[parameter()].instruction.shape = wide;
-    body[root()].instruction.shape = wide;
-    entry_[loop_handle()].instruction.shape = wide;
-    entry_[before_loop()].instruction.shape = wide;
-    const ComputationId condition = program_[loop_.computation].called(loop_.instruction)[0];
-    editor_.edit(condition)[program_[condition].parameters()[0].index].instruction.shape = wide;
-  }
-
-  void set_trip_count(std::int64_t trips) {
-    for (Attribute& attribute : entry_[loop_handle()].attributes) {
-      if (attribute.name != "backend_config") continue;
-      std::string config(attribute.value);
-      const std::size_t key = config.find("known_trip_count");
-      const std::size_t begin = config.find_first_of("0123456789", key);
-      if (key == std::string::npos || begin == std::string::npos) continue;
-      const std::size_t end = config.find_first_not_of("0123456789", begin);
-      config.replace(begin, end - begin, std::to_string(trips));
-      attribute.value = editor_.text(std::move(config));
-    }
-  }
-
-  const Program& program_;
-  ProgramEditor& editor_;
-  const InstructionId loop_;
-  const ComputationId body_id_;
-  const Computation& body_;
-  ComputationEditor& entry_;
-  RewriteStorage& storage_;
-  std::vector<SliceCopy> offloads_, reloads_;
-  std::uint32_t counts_ = 0;  ///< elements of the carry, before
-  int names_ = 0;
+  LoopPeeler& loop_;
+  const std::vector<SliceCopy>& reloads_;
 };
 
 }  // namespace
@@ -457,8 +332,20 @@ class LoopPipeliner {
 Program pipeline_host_copies(const Program& program) {
   ProgramEditor editor(program);
   const Computation& entry = program.entry_computation();
-  for (const InstructionIndex i : entry.instructions())
-    if (entry[i].opcode == Opcode::kWhile) LoopPipeliner(program, editor, {program.entry, i}).run();
+  for (const InstructionIndex i : entry.instructions()) {
+    if (entry[i].opcode != Opcode::kWhile) continue;
+    const InstructionId id{program.entry, i};
+    const auto trips = known_trip_count(entry, i);
+    if (!trips || *trips < 2 || !LoopPeeler::can_peel(program, id)) continue;
+    LoopPeeler loop(program, editor, id);
+    const SliceCopies copies = find_slice_copies(program, loop.body_id());
+    if (copies.offloads.empty() == copies.reloads.empty()) continue;  // XLA's loops have one kind
+    loop.set_trip_count(*trips - 1);
+    if (copies.offloads.empty())
+      ReloadPipeliner(loop, copies.reloads).run();
+    else
+      OffloadPipeliner(loop, copies.offloads).run();
+  }
   return editor.finish();
 }
 

@@ -76,20 +76,20 @@ TEST_CASE("what is wrong with a profile, and where") {
   };
   const Row rows[] = {
       {"costs { nam: \"a\" }",
-       "step.pbtxt:1:9: error: a profile has no field 'nam'\n    1 | costs { nam: \"a\" }\n"
-       "      |         ^ name, cost_us; source, target, latency_us\n"},
+       "step.pbtxt:1:9: error: a profile has no field 'nam'\n   1 | costs { nam: \"a\" }\n"
+       "     |         ^ name, cost_us; source, target, latency_us"},
       {"costs { name: \"a\" cost_us: fast }",
-       "step.pbtxt:1:28: error: a number expected\n    1 | costs { name: \"a\" cost_us: fast }\n"
-       "      |                            ^\n"},
+       "step.pbtxt:1:28: error: a number expected\n   1 | costs { name: \"a\" cost_us: fast }\n"
+       "     |                            ^"},
       {"costs { name: \"a }",
-       "step.pbtxt:1:15: error: a string without an end\n    1 | costs { name: \"a }\n"
-       "      |               ^\n"},
+       "step.pbtxt:1:15: error: a string without an end\n   1 | costs { name: \"a }\n"
+       "     |               ^"},
       {"entry { }",
-       "step.pbtxt:1:1: error: 'costs' or 'latencies' expected\n    1 | entry { }\n"
-       "      | ^ for example: costs { name: \"fusion.1\" cost_us: 12.5 }\n"},
+       "step.pbtxt:1:1: error: 'costs' or 'latencies' expected\n   1 | entry { }\n"
+       "     | ^ for example: costs { name: \"fusion.1\" cost_us: 12.5 }"},
       {"costs { name: \"a\"",
-       "step.pbtxt:1:18: error: a field with a ':' expected\n    1 | costs { name: \"a\"\n"
-       "      |                  ^\n"},
+       "step.pbtxt:1:18: error: a field with a ':' expected\n   1 | costs { name: \"a\"\n"
+       "     |                  ^"},
   };
   for (const Row& row : rows) CHECK(parse(row.text) == row.expected);
 }

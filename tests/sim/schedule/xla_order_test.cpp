@@ -1,5 +1,5 @@
-// Programs ordered anew from their graphs alone, as XLA would, against XLA's own order. Runs only
-// where the corpus is.
+// Programs ordered anew from their graphs alone, as XLA would, against XLA's own order where the
+// corpus is.
 #include "sim/schedule/xla_order.h"
 
 #include <doctest/doctest.h>
@@ -10,12 +10,13 @@
 #include "tests/golden.h"
 #include "tests/support/csv_rows.h"
 #include "tests/support/schedule_dump.h"
+#include "tests/support/toy_program.h"
 
 namespace spillway {
 namespace {
 
-HardwareProfile gb200() {
-  return read_profile(testing::source_path("hw_profiles/gb200.yaml")).value();
+HardwareProfile machine(const std::string& id) {
+  return read_profile(testing::source_path("hw_profiles/" + id + ".yaml")).value();
 }
 
 /// XLA's order: that of the text, and what latency hiding made of it.
@@ -41,10 +42,32 @@ Outcome outcome(const Program& program, const Schedule& schedule, const Hardware
           simulate(program, schedule, memory, profile, topology).value().step};
 }
 
+TEST_CASE("latency hiding holds a copy's start and done apart; off, they stand back to back") {
+  const Program program = testing::read_entry(R"(
+  %a = f32[64]{0} parameter(0)
+  %x = f32[64]{0} custom-call(%a), custom_call_target="f"
+  %out = (f32[64]{0:S(5)}, f32[64]{0}, u32[]) copy-start(%x)
+  %outdone = f32[64]{0:S(5)} copy-done(%out)
+  %y = f32[64]{0} custom-call(%x), custom_call_target="f"
+  %z = f32[64]{0} custom-call(%y), custom_call_target="f"
+  ROOT %end = (f32[64]{0}, f32[64]{0:S(5)}) tuple(%z, %outdone)
+)");
+  const MemoryAssignment given = assign_memory(program, testing::toy_schedule(program));
+  const auto order_on = [&](const char* id) {
+    std::string text;
+    for (const InstructionIndex i :
+         find_xla_order(program, given, machine(id)).schedule.order[program.entry])
+      text += std::string(program.entry_computation()[i].name) + " ";
+    return text;
+  };
+  CHECK(order_on("a100").find("out outdone") != std::string::npos);
+  CHECK(order_on("gb200") == "a x out y z outdone end ");
+}
+
 TEST_CASE("peak and step of programs ordered from their graph alone") {
   const auto corpus = testing::shared_folder("corpus");
   if (!corpus) return;
-  const HardwareProfile profile = gb200();
+  const HardwareProfile profile = machine("gb200");
   for (const char* name : {"l8b_b2_oorr", "l8b_fl_pho1", "l405b_qkvoff", "ds671_qvoff", "mx7_full",
                            "l8b4_unr_off", "l70b_qkvoff", "l8b_ga4_full"}) {
     CAPTURE(name);
@@ -64,7 +87,7 @@ TEST_CASE("peak and step of programs ordered from their graph alone") {
 TEST_CASE("memory fencing takes an unrolled program from 25.8 to 21.0 GB, as in XLA") {
   const auto corpus = testing::shared_folder("corpus");
   if (!corpus) return;
-  const HardwareProfile profile = gb200();
+  const HardwareProfile profile = machine("gb200");
   const auto dump = testing::read_schedule_dump(
       (*corpus / "l8b4_unr_off/jit_train_step.schedule.txt.gz").string());
   const MemoryAssignment given = assign_memory(dump.program, text_schedule(dump.program).value());

@@ -54,9 +54,9 @@ TEST_CASE("latency hiding holds a copy's start and done apart; off, they stand b
 )");
   const MemoryAssignment given = assign_memory(program, testing::toy_schedule(program));
   const auto order_on = [&](const char* id) {
+    const XlaOrder order = find_xla_order(program, given, machine(id));
     std::string text;
-    for (const InstructionIndex i :
-         find_xla_order(program, given, machine(id)).schedule.order[program.entry])
+    for (const InstructionIndex i : order.schedule.order[program.entry])
       text += std::string(program.entry_computation()[i].name) + " ";
     return text;
   };

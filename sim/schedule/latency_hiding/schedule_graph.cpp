@@ -30,10 +30,12 @@ class ScheduleGraphBuilder {
     mark_readers_of_dones();
     find_followers();
     find_aliases();
-    add_edges();
-    graph_.before_ = sorted([](const Edge& edge) { return std::pair(edge.to, edge.from); });
-    graph_.after_ = sorted([](const Edge& edge) { return std::pair(edge.from, edge.to); });
-    find_depths();
+    if (!connect()) {
+      // XLA would give such a program up. What comes later in the order given needs no edge: in
+      // that order it is right.
+      only_forward_ = true;
+      check(connect(), "instructions wait for one another in the order that was given");
+    }
     return std::move(graph_);
   }
 
@@ -48,6 +50,7 @@ class ScheduleGraphBuilder {
   void mark_readers_of_dones();
   void find_followers();
   void find_aliases();
+  bool connect();
   void add_edges();
   void add_edge(NodeIndex from, NodeIndex to, double latency);
   void add_edge(NodeIndex from, NodeIndex to);
@@ -56,7 +59,7 @@ class ScheduleGraphBuilder {
   std::vector<std::uint8_t> reached_from(NodeIndex node) const;
   template <typename Key>
   ScheduleGraph::Edges sorted(Key key) const;
-  void find_depths();
+  bool find_depths();
 
   /// The node an operand comes from: its instruction, or the element of it.
   NodeIndex node_of(Operand operand) const {
@@ -79,6 +82,7 @@ class ScheduleGraphBuilder {
   std::vector<std::uint32_t> last_to_;  ///< of each node, the last edge to it
   std::vector<std::uint32_t> visited_;  ///< of each node, the search that saw it
   std::uint32_t search_ = 0;
+  bool only_forward_ = false;  ///< edges that keep others away from copies
 };
 
 void ScheduleGraphBuilder::number_nodes() {
@@ -175,6 +179,15 @@ void ScheduleGraphBuilder::find_aliases() {
   }
 }
 
+/// False where nodes wait for one another.
+bool ScheduleGraphBuilder::connect() {
+  edges_.clear();
+  add_edges();
+  graph_.before_ = sorted([](const Edge& edge) { return std::pair(edge.to, edge.from); });
+  graph_.after_ = sorted([](const Edge& edge) { return std::pair(edge.from, edge.to); });
+  return find_depths();
+}
+
 void ScheduleGraphBuilder::add_edges() {
   const auto nodes = static_cast<NodeIndex>(graph_.nodes_.size());
   last_to_.assign(nodes, kNone);
@@ -208,6 +221,7 @@ void ScheduleGraphBuilder::keep_away_from(NodeIndex done) {
   const std::vector<std::uint8_t> after_done = reached_from(done);
   for (const NodeIndex user : alias_users_[done]) {
     if (user == start || after_done[user] != 0 || leads_to(start, user)) continue;
+    if (only_forward_ && user > start) continue;
     add_edge(user, start, kSynchronous);
   }
 }
@@ -259,7 +273,7 @@ ScheduleGraph::Edges ScheduleGraphBuilder::sorted(Key key) const {
   return result;
 }
 
-void ScheduleGraphBuilder::find_depths() {
+bool ScheduleGraphBuilder::find_depths() {
   // Not the order of numbers alone: a node that must stay away from a done may come after the start
   // in the order that was given.
   const std::size_t nodes = graph_.nodes_.size();
@@ -269,10 +283,12 @@ void ScheduleGraphBuilder::find_depths() {
     waits_for[node] = graph_.before(node).size();
     if (waits_for[node] == 0) ready.push_back(node);
   }
-  while (!ready.empty()) {
+  std::size_t found = 0;
+  for (; !ready.empty(); ++found) {
     const NodeIndex node = ready.back();
     ready.pop_back();
     ScheduleNode& at = graph_.nodes_[node];
+    at.async_depth = at.depth = 0;
     for (const ScheduleEdge& edge : graph_.before(node)) {
       const ScheduleNode& other = graph_.nodes_[edge.other];
       at.async_depth =
@@ -282,6 +298,7 @@ void ScheduleGraphBuilder::find_depths() {
     for (const ScheduleEdge& edge : graph_.after(node))
       if (--waits_for[edge.other] == 0) ready.push_back(edge.other);
   }
+  return found == nodes;
 }
 
 ElementOrder with_elements(const Computation& computation,

@@ -4,9 +4,12 @@
 #include <map>
 #include <string>
 
+#include "model/hardware/read_profile.h"
 #include "model/memory/memory_report.h"
 #include "model/plan/compiler_limit.h"
+#include "sim/schedule/latency/choose_estimator.h"
 #include "sim/schedule/latency_hiding.h"
+#include "tests/golden.h"
 #include "tests/sim/schedule/fixed_estimator.h"
 #include "tests/support/csv_rows.h"
 #include "tests/support/schedule_dump.h"
@@ -29,10 +32,11 @@ double kendall_distance(const std::vector<InstructionIndex>& ours,
   return n < 2 ? 0 : static_cast<double>(swapped) / (n * (n - 1) / 2);
 }
 
-LatencyHidingLimits limits_of(const MemoryAssignment& given, const std::string& flags) {
+LatencyHidingLimits limits_of(const MemoryAssignment& given, const std::string& flags,
+                              Bytes hbm = kGb200) {
   LatencyHidingLimits limits;
   if (flags.find("parallel_async_compute_limit=8") != std::string::npos) limits.async_computes = 8;
-  limits.memory = scheduler_limit(sum_totals(given), ahead_of_time_base(kGb200));
+  limits.memory = scheduler_limit(sum_totals(given), ahead_of_time_base(hbm));
   return limits;
 }
 
@@ -49,7 +53,7 @@ TEST_CASE("the order of every computation of the corpus") {
   const testing::FixedEstimator estimator;
   for (const auto& path : testing::find_schedule_dumps(*corpus)) {
     const std::string name = path.parent_path().filename().string();
-    if (target[name] != "gb200") continue;  // which costs others believe is another test's matter
+    if (target[name] != "gb200") continue;  // others believe other costs
     CAPTURE(name);
     const testing::ScheduleDump dump = testing::read_schedule_dump(path);
     const auto text = text_schedule(dump.program);
@@ -65,6 +69,28 @@ TEST_CASE("the order of every computation of the corpus") {
   }
   MESSAGE(computations << " computations ordered as XLA did");
   CHECK(computations > 0);
+}
+
+TEST_CASE("orders for H100, by fits of the tables that XLA believes") {
+  const auto corpus = testing::shared_folder("corpus");
+  if (!corpus) return;
+  const HardwareProfile h100 = read_profile(testing::source_path("hw_profiles/h100.yaml")).value();
+  for (const char* name : {"l8b_h100_full", "l8b_h100_qkv_proj_offloaded"}) {
+    CAPTURE(name);
+    const testing::ScheduleDump dump =
+        testing::read_schedule_dump(*corpus / name / "jit_train_step.schedule.txt.gz");
+    const MemoryAssignment given = assign_memory(dump.program, text_schedule(dump.program).value());
+    const EstimatorChoice choice = choose_estimator(dump.program, h100.device, {});
+    REQUIRE(choice.kind.has_value());
+    const auto estimator = make_estimator(*choice.kind, dump.program, h100, {}, std::nullopt);
+    constexpr Bytes kH100(84'942'979'072);
+    const Schedule schedule =
+        hide_latencies(dump.program, given, dump.given, *estimator, limits_of(given, "", kH100));
+    for (const testing::ScheduleDump::Chosen& chosen : dump.chosen) {
+      CAPTURE(dump.program[chosen.computation].name());
+      CHECK(kendall_distance(schedule.order[chosen.computation], chosen.rows) < 0.015);
+    }
+  }
 }
 
 }  // namespace

@@ -1,11 +1,13 @@
 // spillway plan PROGRAM --hw P [--names F] [--hbm-limit B] [--mem-fraction f] [--host-limit B]
-//               [--explain NAME] [--pgle OUT.pbtxt] [--json]
+//               [--explain NAME] [--pgle OUT.pbtxt] [--xla-flags TEXT | --xla-flags-env]
+//               [--jaxlib V] [--json]
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <thread>
 
 #include "cli/budget_options.h"
 #include "cli/command.h"
+#include "cli/flag_options.h"
 #include "cli/machine_options.h"
 #include "cli/names_option.h"
 #include "cli/output_file.h"
@@ -21,6 +23,7 @@ struct PlanCommandOptions {
   std::string names;
   MachineOptions machine;
   BudgetOptions budget;
+  FlagOptions flags;
   std::string explain;
   std::string pgle;
   bool json = false;
@@ -34,6 +37,10 @@ std::string ends_in_pbtxt(const std::string& path) {
 int run_plan(const PlanCommandOptions& options, const Surroundings& surroundings) {
   const Result<BudgetWishes> wishes = read_wishes(options.budget);
   if (!wishes.ok()) return report(wishes.error());
+  const auto jaxlib = read_jaxlib(options.flags.jaxlib, std::nullopt);
+  if (!jaxlib.ok()) return report(jaxlib.error());
+  const auto flags = read_user_flags(options.flags);
+  if (!flags.ok()) return report(flags.error());
   const Result<Program> program = read_program(options.program);
   if (!program.ok()) return report(program.error());
   const Result<Schedule> schedule = text_schedule(*program);
@@ -48,7 +55,7 @@ int run_plan(const PlanCommandOptions& options, const Surroundings& surroundings
   const std::size_t threads = std::max(1u, std::thread::hardware_concurrency());
   Result<PlanReport> made =
       make_plan_report(*program, *schedule, machine->profile, machine->topology, *names, *budget,
-                       {.threads = threads});
+                       {.threads = threads}, {.jaxlib = *jaxlib, .flags = *flags});
   if (!made.ok()) return report(made.error());
   PlanReport plan = std::move(made).value();
   if (!options.pgle.empty()) {
@@ -78,6 +85,7 @@ Runner add_plan(CLI::App& subcommand, const Surroundings& surroundings) {
   add_machine_options(subcommand, options->machine);
   add_names_option(subcommand, options->names);
   add_budget_options(subcommand, options->budget);
+  add_flag_options(subcommand, options->flags);
   subcommand.add_option("--explain", options->explain, "only why this name went where it did");
   subcommand
       .add_option("--pgle", options->pgle,

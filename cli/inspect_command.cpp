@@ -5,6 +5,7 @@
 
 #include "cli/budget_options.h"
 #include "cli/command.h"
+#include "cli/jaxlib_option.h"
 #include "cli/machine_options.h"
 #include "cli/names_option.h"
 #include "model/hlo/read_program.h"
@@ -22,20 +23,6 @@ struct InspectOptions {
   bool json = false;
 };
 
-/// The version on the command line, else the one the sidecar was written with.
-Result<std::optional<JaxlibVersion>> find_jaxlib(const InspectOptions& options,
-                                                 const NameList& names) {
-  if (options.jaxlib.empty()) return names.jaxlib;
-  const auto version = parse_jaxlib_version(options.jaxlib);
-  if (!version)
-    return Error{ErrorKind::kUsage,
-                 "--jaxlib '" + options.jaxlib + "' is no version",
-                 {},
-                 "",
-                 "for example --jaxlib 0.12.0.1"};
-  return version;
-}
-
 int run_inspect(const InspectOptions& options, const Surroundings& surroundings) {
   const Result<BudgetWishes> wishes = read_wishes(options.budget);
   if (!wishes.ok()) return report(wishes.error());
@@ -43,10 +30,11 @@ int run_inspect(const InspectOptions& options, const Surroundings& surroundings)
   if (!program.ok()) return report(program.error());
   const Result<NameList> names = load_names(options.names);
   if (!names.ok()) return report(names.error());
-  const auto jaxlib = find_jaxlib(options, *names);
+  const auto jaxlib = read_jaxlib(options.jaxlib);
   if (!jaxlib.ok()) return report(jaxlib.error());
 
-  InspectContext context{.dump = read_dump_facts(program->path), .jaxlib = *jaxlib};
+  InspectContext context{.dump = read_dump_facts(program->path),
+                         .jaxlib = *jaxlib ? *jaxlib : names->jaxlib};
   std::optional<Machine> machine;
   std::optional<Budget> budget;
   if (!options.machine.hardware.empty()) {
@@ -76,8 +64,7 @@ Runner add_inspect(CLI::App& subcommand, const Surroundings& surroundings) {
   add_budget_options(subcommand, options->budget);
   for (const char* option : {"--topology", "--hbm-limit", "--mem-fraction", "--host-limit"})
     subcommand.get_option(option)->needs("--hw");
-  subcommand.add_option("--jaxlib", options->jaxlib,
-                        "the version that compiled it: says what is known of that version");
+  add_jaxlib_option(subcommand, options->jaxlib);
   subcommand.add_flag("--json", options->json, "for scripts: schema spillway.inspect/1");
   return [options, &surroundings] { return run_inspect(*options, surroundings); };
 }

@@ -9,6 +9,7 @@
 #include "cli/machine_options.h"
 #include "cli/names_option.h"
 #include "model/hlo/read_program.h"
+#include "sim/lowering/device_streams.h"
 #include "sim/report/plan_report.h"
 
 namespace spillway {
@@ -40,7 +41,7 @@ int run_plan(const PlanCommandOptions& options, const Surroundings& surroundings
   const std::size_t threads = std::max(1u, std::thread::hardware_concurrency());
   const Result<PlanReport> plan =
       make_plan_report(*program, *schedule, machine->profile, machine->topology, *names, *budget,
-                       {.threads = threads});
+                       {.threads = threads}, find_copy_streams(names->jaxlib, program->path));
   if (!plan.ok()) return report(plan.error());
   const ExitCode code = plan->plan.fits ? kDone : kAnswerIsNo;
   if (options.explain.empty())

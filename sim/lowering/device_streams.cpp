@@ -2,6 +2,7 @@
 
 #include <deque>
 
+#include "model/hlo/dump_facts.h"
 #include "model/program/call_graph.h"
 #include "model/program/host_transfer.h"
 
@@ -37,6 +38,19 @@ std::string to_string(DeviceStream stream) {
       return "memcpy_h2d_stream";
   }
   return "";
+}
+
+CopyStreams copy_streams_of(const JaxlibVersion& version) {
+  constexpr JaxlibVersion kFirst{{0, 12, 0, 0}};
+  return version < kFirst ? CopyStreams::kRoundRobin : CopyStreams::kDedicated;
+}
+
+std::optional<CopyStreams> find_copy_streams(const std::optional<JaxlibVersion>& jaxlib,
+                                             const std::string& program_path) {
+  if (jaxlib) return copy_streams_of(*jaxlib);
+  const auto dedicated = thunks_have_copy_streams(program_path);
+  if (!dedicated) return std::nullopt;
+  return *dedicated ? CopyStreams::kDedicated : CopyStreams::kRoundRobin;
 }
 
 CopyStreams copy_streams_of(const Program& program) {

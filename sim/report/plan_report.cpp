@@ -267,7 +267,8 @@ std::string settings_text(const PlanReport& report) {
 Result<PlanReport> make_plan_report(const Program& program, const Schedule& schedule,
                                     const HardwareProfile& profile, const Topology& topology,
                                     const NameList& names, const Budget& budget,
-                                    const PlanOptions& options) {
+                                    const PlanOptions& options,
+                                    std::optional<CopyStreams> copy_streams) {
   PlanReport report;
   report.program_name = program.name;
   report.path = program.path;
@@ -275,7 +276,8 @@ Result<PlanReport> make_plan_report(const Program& program, const Schedule& sche
   report.hardware = profile.id;
   report.budget = budget;
   report.has_names = !names.names.empty();
-  const Evaluator evaluator(program, schedule, profile, topology, names, report.budget);
+  const Evaluator evaluator(program, schedule, profile, topology, names, report.budget,
+                            copy_streams);
   Result<PlanResult> plan = make_plan(evaluator, options);
   if (!plan.ok()) return plan.error();
   report.plan = std::move(plan).value();

@@ -31,7 +31,8 @@ struct PlanReport {
 Result<PlanReport> make_plan_report(const Program& program, const Schedule& schedule,
                                     const HardwareProfile& profile, const Topology& topology,
                                     const NameList& names, const Budget& budget,
-                                    const PlanOptions& options);
+                                    const PlanOptions& options,
+                                    std::optional<CopyStreams> copy_streams = {});
 
 /// For a person.
 std::string render_text(const PlanReport& report);

@@ -22,6 +22,12 @@ bool moves_between_devices(const Program& program, InstructionId id) {
   return is_async_start(opcode) && opcode != Opcode::kCopyStart;
 }
 
+/// XLA's scheduler found nothing to run beside it, so that it runs where it starts.
+bool is_synchronous(const Computation& computation, InstructionIndex i) {
+  const auto config = computation.attribute(i, "backend_config");
+  return config && config->find("\"is_sync\":true") != std::string_view::npos;
+}
+
 }  // namespace
 
 std::string to_string(DeviceStream stream) {
@@ -74,7 +80,8 @@ StreamAssignment assign_streams(const Program& program, CopyStreams copies) {
       if (!is_async_start(opcode)) continue;
       auto& stream = streams[id][i.index];
       if (moves_between_devices(program, {id, i})) {
-        stream = DeviceStream{StreamPool::kCommunication, 0};
+        stream = DeviceStream{
+            is_synchronous(computation, i) ? StreamPool::kMain : StreamPool::kCommunication, 0};
         continue;
       }
       const auto transfer = host_transfer(program, {id, i});

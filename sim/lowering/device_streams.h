@@ -50,7 +50,8 @@ std::optional<CopyStreams> find_copy_streams(const std::optional<JaxlibVersion>&
 /// The stream of each start, by computation and instruction; empty for everything that is none.
 using StreamAssignment = IdVector<ComputationId, std::vector<std::optional<DeviceStream>>>;
 
-/// Walks the program as XLA does, callers before callees, each computation in post order, and hands
+/// Collectives that XLA made synchronous after scheduling are on the main stream. Walks the program
+/// as XLA does, callers before callees, each computation in post order, and hands
 /// out streams in turn: four for computation, one for communication.
 StreamAssignment assign_streams(const Program& program, CopyStreams copies);
 

@@ -149,6 +149,7 @@ TaskId Lowering::make_task(InstructionId id) {
 void Lowering::lower_start(InstructionId id) {
   const auto stream = streams_[id.computation][id.instruction.index];
   const DeviceStream where = stream.value_or(DeviceStream{StreamPool::kComputation, 0});
+  if (where.pool == StreamPool::kMain) return lower_synchronous(id);  // its done waits for nothing
   const auto transfer = host_transfer(program_, id);
   const SlotId slot = slot_of(id);
   const StepId step = add_start(out_.program, make_task(id), stream_of(where), slot);

@@ -153,7 +153,7 @@ TEST_CASE("C41: hidden copies slow memory-bound kernels by their share of the HB
     start(TransferDirection::kDeviceToHost);
     const engine::StepId step = add_run(program, tasks.add_device_task(cost));
     const auto result = value_or_fail(engine::run(program));
-    return to_seconds(result.steps[step].busy) / cost.time;
+    return to_seconds(result.steps[step].busy).value() / cost.time.value();
   };
   const double reached = 1 / gh200.kernels.elementwise.value.value();
   const double slowdown = beside_copies(Bound::kMemory, reached);

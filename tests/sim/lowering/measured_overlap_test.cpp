@@ -28,7 +28,7 @@ bool is_collective(const CsvRow& row) { return row.at("cls").starts_with("coll_"
 
 double median(std::vector<double> values) {
   std::ranges::sort(values);
-  return values[values.size() / 2];
+  return (values[values.size() / 2] + values[(values.size() - 1) / 2]) / 2;
 }
 
 /// All collectives of the step that run beside kernels, as if they were one.
@@ -59,7 +59,7 @@ double predicted_slowdown(const Cost& kernel, const Cost& collective,
   const auto result = engine::run(program);
   REQUIRE(result.ok());
   const engine::StepStats& stats = result->steps[run];
-  return to_seconds(stats.busy) / to_seconds(stats.alone);
+  return ratio(stats.busy, stats.alone);
 }
 
 /// Kernels of one shape, alone and beside collectives.
@@ -108,7 +108,7 @@ TEST_CASE("kernels beside a collective slow down as they did on A100") {
   const std::vector<CsvRow> ops = testing::read_csv(*folder / "ops.csv");
   const Cost collective = average_collective(ops);
 
-  std::vector<double> products, others;
+  std::vector<double> products, others, predicted_others;
   for (const auto& [shape, group] : groups_of(ops)) {
     if (group.alone_us.empty() || group.beside_us.empty()) continue;
     const double alone = median(group.alone_us);
@@ -118,6 +118,7 @@ TEST_CASE("kernels beside a collective slow down as they did on A100") {
     const bool product = group.kind.starts_with("gemm");
     for (const double us : group.beside_us) {
       (product ? products : others).push_back(us / alone);
+      if (!product) predicted_others.push_back(predicted);
       MESSAGE(group.kind << " " << group.operation << ": alone " << alone << " us, beside "
                          << us / alone << " x, predicted " << predicted << " x");
     }
@@ -125,7 +126,11 @@ TEST_CASE("kernels beside a collective slow down as they did on A100") {
   }
   CHECK(products.size() == 9);
   CHECK(others.size() == 5);
-  MESSAGE("products " << median(products) << " x, others " << median(others) << " x");
+  const double product_factor = a100.kernels.gemm_beside_collective.value.value();
+  MESSAGE("products " << median(products) << " x, profile " << product_factor << "; others "
+                      << median(others) << " x, predicted " << median(predicted_others) << " x");
+  CHECK(product_factor == doctest::Approx(median(products)).epsilon(0.05));
+  CHECK(median(predicted_others) == doctest::Approx(median(others)).epsilon(0.1));
 }
 
 }  // namespace

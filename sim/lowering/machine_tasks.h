@@ -1,6 +1,6 @@
 // What runs on one GPU and what it shares: the resources of the machine, and the engine's task of a
 // kernel, a copy or a collective, with what it takes of each. Which resources, and why so:
-// docs/engine.md#resources
+// docs/simulation.md#resources
 #pragma once
 
 #include <vector>

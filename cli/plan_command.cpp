@@ -41,7 +41,7 @@ int run_plan(const PlanCommandOptions& options, const Surroundings& surroundings
   const std::size_t threads = std::max(1u, std::thread::hardware_concurrency());
   const Result<PlanReport> plan =
       make_plan_report(*program, *schedule, machine->profile, machine->topology, *names, *budget,
-                       {.threads = threads}, find_copy_streams(names->jaxlib, program->path));
+                       {.threads = threads}, find_copy_streams(names->jaxlib, *program));
   if (!plan.ok()) return report(plan.error());
   const ExitCode code = plan->plan.fits ? kDone : kAnswerIsNo;
   if (options.explain.empty())

@@ -32,7 +32,7 @@ int run_simulate(const SimulateOptions& options, const Surroundings& surrounding
   const MemoryAssignment memory = assign_memory(*program, *schedule);
   const Result<SimResult> result =
       simulate(*program, *schedule, memory, machine->profile, machine->topology,
-               {.copy_streams = find_copy_streams(*jaxlib, program->path)});
+               {.copy_streams = find_copy_streams(*jaxlib, *program)});
   if (!result.ok()) return report(result.error());
   return answer(options.json ? render_json(*program, machine->profile, *result)
                              : render_text(*program, machine->profile, *result));

@@ -52,10 +52,10 @@ CopyStreams copy_streams_of(const JaxlibVersion& version) {
 }
 
 std::optional<CopyStreams> find_copy_streams(const std::optional<JaxlibVersion>& jaxlib,
-                                             const std::string& program_path) {
+                                             const Program& program) {
   if (jaxlib) return copy_streams_of(*jaxlib);
-  const auto dedicated = thunks_have_copy_streams(program_path);
-  if (!dedicated) return std::nullopt;
+  const auto dedicated = thunks_have_copy_streams(program.path);
+  if (!dedicated || find_transfers(program).empty()) return std::nullopt;
   return *dedicated ? CopyStreams::kDedicated : CopyStreams::kRoundRobin;
 }
 

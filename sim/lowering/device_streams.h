@@ -42,10 +42,10 @@ CopyStreams copy_streams_of(const JaxlibVersion& version);
 /// 0.10 or before. Text of 0.11 looks like that of 0.12, and is taken for it.
 CopyStreams copy_streams_of(const Program& program);
 
-/// What is known of it: by the version, else by the thunk sequence beside the program. Empty where
-/// neither tells.
+/// What is known of it: by the version, else by the thunk sequence beside the program, if the
+/// program has host copies. Empty where neither tells.
 std::optional<CopyStreams> find_copy_streams(const std::optional<JaxlibVersion>& jaxlib,
-                                             const std::string& program_path);
+                                             const Program& program);
 
 /// The stream of each start, by computation and instruction; empty for everything that is none.
 using StreamAssignment = IdVector<ComputationId, std::vector<std::optional<DeviceStream>>>;

@@ -3,11 +3,9 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 
-namespace spillway {
+#include "cli/jaxlib_option.h"
 
-void add_jaxlib_option(CLI::App& subcommand, std::string& jaxlib, const std::string& help) {
-  subcommand.add_option("--jaxlib", jaxlib, help);
-}
+namespace spillway {
 
 void add_flag_options(CLI::App& subcommand, FlagOptions& options) {
   CLI::Option* text = subcommand.add_option("--xla-flags", options.text,
@@ -18,19 +16,6 @@ void add_flag_options(CLI::App& subcommand, FlagOptions& options) {
       ->excludes(text);
   add_jaxlib_option(subcommand, options.jaxlib,
                     "the version that will run it: flags differ between versions");
-}
-
-Result<std::optional<JaxlibVersion>> read_jaxlib(const std::string& text,
-                                                 const std::optional<JaxlibVersion>& fallback) {
-  if (text.empty()) return fallback;
-  const auto version = parse_jaxlib_version(text);
-  if (!version)
-    return Error{ErrorKind::kUsage,
-                 "--jaxlib '" + text + "' is no version",
-                 {},
-                 "",
-                 "for example --jaxlib 0.12.0.1"};
-  return version;
 }
 
 std::string text_of(const FlagOptions& options) {

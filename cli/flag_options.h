@@ -16,14 +16,7 @@ struct FlagOptions {
   std::string jaxlib;
 };
 
-/// --jaxlib alone.
-void add_jaxlib_option(CLI::App& subcommand, std::string& jaxlib, const std::string& help);
-/// All three.
 void add_flag_options(CLI::App& subcommand, FlagOptions& options);
-
-/// The version on the command line; else `fallback`, which may be empty.
-Result<std::optional<JaxlibVersion>> read_jaxlib(const std::string& text,
-                                                 const std::optional<JaxlibVersion>& fallback);
 
 /// The user's flags; empty where neither option was given. An error: the text names a file that is
 /// not there.

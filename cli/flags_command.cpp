@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/flag_options.h"
+#include "cli/jaxlib_option.h"
 #include "model/flags/known_flags.h"
 #include "sim/report/flags_report.h"
 

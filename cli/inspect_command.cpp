@@ -7,6 +7,7 @@
 #include "cli/budget_options.h"
 #include "cli/command.h"
 #include "cli/flag_options.h"
+#include "cli/jaxlib_option.h"
 #include "cli/machine_options.h"
 #include "cli/names_option.h"
 #include "model/flags/check_flags.h"
@@ -49,10 +50,11 @@ int run_inspect(const InspectOptions& options, const Surroundings& surroundings)
   if (!program.ok()) return report(program.error());
   const Result<NameList> names = load_names(options.names);
   if (!names.ok()) return report(names.error());
-  const auto jaxlib = read_jaxlib(options.flags.jaxlib, names->jaxlib);
+  const auto jaxlib = read_jaxlib(options.flags.jaxlib);
   if (!jaxlib.ok()) return report(jaxlib.error());
 
-  InspectContext context{.dump = read_dump_facts(program->path), .jaxlib = *jaxlib};
+  InspectContext context{.dump = read_dump_facts(program->path),
+                         .jaxlib = *jaxlib ? *jaxlib : names->jaxlib};
   std::optional<Machine> machine;
   std::optional<Budget> budget;
   if (!options.machine.hardware.empty()) {

@@ -8,11 +8,13 @@
 #include "cli/budget_options.h"
 #include "cli/command.h"
 #include "cli/flag_options.h"
+#include "cli/jaxlib_option.h"
 #include "cli/machine_options.h"
 #include "cli/names_option.h"
 #include "cli/output_file.h"
 #include "model/hlo/read_program.h"
 #include "model/run/write_pgle.h"
+#include "sim/lowering/device_streams.h"
 #include "sim/report/plan_report.h"
 
 namespace spillway {
@@ -55,7 +57,8 @@ int run_plan(const PlanCommandOptions& options, const Surroundings& surroundings
   const std::size_t threads = std::max(1u, std::thread::hardware_concurrency());
   Result<PlanReport> made =
       make_plan_report(*program, *schedule, machine->profile, machine->topology, *names, *budget,
-                       {.threads = threads}, {.jaxlib = *jaxlib, .flags = *flags});
+                       {.threads = threads}, {.jaxlib = *jaxlib, .flags = *flags},
+                       find_copy_streams(names->jaxlib, *program));
   if (!made.ok()) return report(made.error());
   PlanReport plan = std::move(made).value();
   if (!options.pgle.empty()) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "model/base/format.h"
 #include "model/hlo/dump_facts.h"
@@ -139,9 +140,12 @@ StallReason Accounting::find_reason(StepId step, const StepOrigin& origin,
 std::string_view Accounting::what_contends(std::optional<engine::ResourceId> resource) const {
   const MachineResources& r = lowered_.resources;
   if (resource == r.both_directions) return "both directions of the link are busy";
-  if (resource == r.host_memory) return "the GPUs of the host CPU share its memory";
+  if (resource == r.host_memory || resource == r.host_read || resource == r.host_write)
+    return "the GPUs of the host CPU share its memory";
   if (resource == r.hbm) return "HBM is busy";
   if (resource == r.sms) return "kernels hold the SMs";
+  if (resource == r.fabric) return "another collective uses the fabric";
+  if (resource == r.network) return "another collective uses the network";
   return "it shares the link";
 }
 
@@ -208,6 +212,28 @@ std::vector<std::string> unknown_calls(const Program& program, const CostTable& 
   return found;
 }
 
+/// What has to be taken for granted about the streams of host copies; empty if there are none.
+std::string stream_assumption(const Program& program, const SimResult& result,
+                              const SimOptions& options, CopyStreams copies) {
+  std::map<DeviceStream, int> users;
+  std::vector<DeviceStream> of_copies;
+  for (const StreamUse& use : result.streams) {
+    ++users[use.stream];
+    if (host_transfer(program, use.start)) of_copies.push_back(use.stream);
+  }
+  if (of_copies.empty()) return "";
+  if (copies == CopyStreams::kDedicated)
+    return options.copy_streams ? ""
+                                : "offloads have a stream and reloads have one, as from jaxlib "
+                                  "0.12 on; 0.11 has neither (--jaxlib says which it was)";
+  const auto crowded =
+      std::ranges::count_if(of_copies, [&](DeviceStream stream) { return users[stream] > 1; });
+  return fmt::format(
+      "host copies take four streams in turn with other asynchronous work, as before jaxlib 0.12: "
+      "{} of {} have others on theirs",
+      crowded, of_copies.size());
+}
+
 constexpr const char* kTooLongAdvice =
     "no training step does: is a rate of the machine far too low, or a trip count damaged?";
 
@@ -261,7 +287,7 @@ Result<SimResult> simulate(const Program& program, const Schedule& schedule,
   const CostTable table = options.base_costs != nullptr
                               ? costs(program, profile, topology, *options.base_costs)
                               : costs(program, profile, topology);
-  const CopyStreams copies = copy_streams_of(program);
+  const CopyStreams copies = options.copy_streams.value_or(copy_streams_of(program));
   const StreamAssignment streams = assign_streams(program, copies);
   const LoweredProgram lowered =
       lower(program, schedule, memory, table, streams, profile, topology);
@@ -295,9 +321,8 @@ Result<SimResult> simulate(const Program& program, const Schedule& schedule,
         "the kernels and the memory are those that XLA chose for compute capability {}; {} has {} "
         "and would get others",
         capability, profile.device.xla_name, profile.device.compute_capability));
-  if (copies == CopyStreams::kRoundRobin)
-    result.assumptions.push_back(
-        "host copies share four streams with other asynchronous work, as XLA did before 2026-07");
+  if (std::string line = stream_assumption(program, result, options, copies); !line.empty())
+    result.assumptions.push_back(std::move(line));
   return result;
 }
 

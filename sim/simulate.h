@@ -67,6 +67,9 @@ struct SimOptions {
   /// Costs of a related program with the same machine and topology, to take over what has not
   /// changed.
   const CostTable* base_costs = nullptr;
+  /// How the XLA that compiled the program gives host copies their streams, where that is known;
+  /// else its text decides (device_streams.h).
+  std::optional<CopyStreams> copy_streams = {};
   bool extend_loops = true;
 };
 

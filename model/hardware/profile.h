@@ -124,13 +124,15 @@ constexpr std::string_view name_of(LinkKind kind) {
 }
 
 /// Between one GPU and the memory of its CPU; rates of large pinned copies by the copy engines.
-///   host_to_device <= H,  device_to_host <= D,  both together <= both_directions
+///   in alone <= host_to_device,  out alone <= device_to_host,  both at once <= both_directions
 struct HostLink {
   LinkKind kind = LinkKind::kPcie;
   Figure<BytesPerSecond> cap_per_direction;  ///< what the wires carry
   Figure<BytesPerSecond> host_to_device;     ///< sustained, the GPU alone
   Figure<BytesPerSecond> device_to_host;
   Figure<BytesPerSecond> both_directions;  ///< the sum when the GPU copies both ways at once
+  /// What of that sum goes in; half where it is not known.
+  std::optional<Figure<BytesPerSecond>> host_to_device_beside;
   Figure<Seconds> copy_latency;            ///< of a copy that was queued behind another
   friend bool operator==(const HostLink&, const HostLink&) = default;
 };

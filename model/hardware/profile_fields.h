@@ -55,6 +55,7 @@ void visit_link(Link& link, Visitor& visit) {
   visit.field("host_to_device", link.host_to_device);
   visit.field("device_to_host", link.device_to_host);
   visit.field("both_directions", link.both_directions);
+  visit.field("host_to_device_beside", link.host_to_device_beside);
   visit.field("copy_latency", link.copy_latency);
 }
 

@@ -84,4 +84,13 @@ DumpFacts read_dump_facts(const std::string& program_path) {
   return facts;
 }
 
+std::optional<bool> thunks_have_copy_streams(const std::string& program_path) {
+  const fs::path path(program_path);
+  const std::string prefix = module_prefix(path.filename().string());
+  if (prefix.empty()) return std::nullopt;
+  const auto thunks = read_sibling(path.parent_path(), prefix + ".thunk_sequence.txt");
+  if (thunks == nullptr || thunks->find("stream=") == std::string::npos) return std::nullopt;
+  return thunks->find("stream=memcpy_") != std::string::npos;
+}
+
 }  // namespace spillway

@@ -31,4 +31,9 @@ std::string capability_in_name(const std::string& program_path);
 /// cannot be read says nothing.
 DumpFacts read_dump_facts(const std::string& program_path);
 
+/// Whether XLA's thunks give copies to and from the host a stream of their own each way, as the
+/// dump's thunk sequence shows: false where it names streams and none of these. Empty where there
+/// is no such file, or one that names no streams (jaxlib 0.8). Reads that file and no other.
+std::optional<bool> thunks_have_copy_streams(const std::string& program_path);
+
 }  // namespace spillway

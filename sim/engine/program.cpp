@@ -5,7 +5,11 @@
 namespace spillway::engine {
 
 ResourceId add_resource(EngineProgram& program, std::int64_t capacity) {
-  return program.resources.push({capacity});
+  return program.resources.push({.capacity = capacity});
+}
+
+ResourceId add_two_sided(EngineProgram& program, std::int64_t capacity) {
+  return program.resources.push({.capacity = capacity, .two_sided = true});
 }
 
 StreamId add_stream(EngineProgram& program) { return StreamId(program.stream_count++); }

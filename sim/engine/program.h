@@ -29,12 +29,19 @@ using StepId = Id<struct StepTag>;
 /// the memory of a host, SMs. The unit is the caller's: bytes, or picoseconds of a whole device.
 struct Resource {
   std::int64_t capacity = 0;  ///< units per second, above zero
+  /// Its capacity holds only while both sides of it are in use: memory that reads and writes at
+  /// once, a link that carries both ways. One side alone does not feel it.
+  bool two_sided = false;
 };
+
+/// Of a two-sided resource. What uses both sides always feels its capacity.
+enum class Side : std::uint8_t { kOne, kOther, kBoth };
 
 /// What one execution of a task takes from a resource in all.
 struct Demand {
   ResourceId resource;
   std::int64_t amount = 0;  ///< units of the resource
+  Side side = Side::kBoth;  ///< matters where the resource is two-sided
 };
 
 /// A kernel, a copy, a collective. First `latency` passes, in which nothing is demanded; then the
@@ -113,8 +120,11 @@ inline constexpr SimTime kLongestRun(std::int64_t{1} << 58);   ///< 80 hours
 inline constexpr std::int32_t kLargestWeight = 1 << 15;
 inline constexpr std::size_t kMostStreams = 1 << 14;
 inline constexpr std::uint32_t kFurthestBack = 1 << 16;
+/// One side of a two-sided resource is at most so many times as fast as both together.
+inline constexpr std::int64_t kFastestSide = 1 << 10;
 
 ResourceId add_resource(EngineProgram& program, std::int64_t capacity);
+ResourceId add_two_sided(EngineProgram& program, std::int64_t capacity);
 StreamId add_stream(EngineProgram& program);
 SlotId add_slot(EngineProgram& program);
 /// Adds `task` with these demands; its own `first_demand` and `end_demand` are set here.

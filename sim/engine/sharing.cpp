@@ -16,11 +16,16 @@ Wide weighed(const Load& load, std::int32_t weight) {
 
 }  // namespace
 
+Sharing::Sharing(const IdVector<ResourceId, Resource>& resources) : meters_(resources.size()) {
+  for (const ResourceId id : ids(resources)) meters_[id].two_sided = resources[id].two_sided;
+}
+
 void Sharing::add(std::span<const Load> loads) {
   for (const Load& load : loads) {
     Meter& meter = meters_[load.resource];
     overloaded_ -= overloaded(meter);
-    meter.asked += load.use;
+    meter.asked += wide(load.use.value());
+    ++meter.users[static_cast<std::size_t>(load.side)];
     overloaded_ += overloaded(meter);
   }
 }
@@ -29,7 +34,8 @@ void Sharing::remove(std::span<const Load> loads) {
   for (const Load& load : loads) {
     Meter& meter = meters_[load.resource];
     overloaded_ -= overloaded(meter);
-    meter.asked -= load.use;
+    meter.asked -= wide(load.use.value());
+    --meter.users[static_cast<std::size_t>(load.side)];
     overloaded_ += overloaded(meter);
   }
 }

@@ -24,14 +24,15 @@ struct Contender {
 /// first calls. With speeds s, weights w and uses u (of a resource, at full speed), `divide` finds
 /// the only s with
 ///
-///    s_i <= 1    sum_i u_ir s_i <= 1 for each resource r
+///    s_i <= 1    sum_i u_ir s_i <= 1 for each resource r that holds (both sides of it, if it has
+///                                    two, are in use)
 ///    no s_i can grow unless an s_j with s_j / w_j <= s_i / w_i shrinks
 ///
 /// by raising one level for all, s_i = w_i × level, and fixing the tasks of each resource that runs
 /// out: at most one round a resource. Levels and speeds are rounded down, once.
 class Sharing {
  public:
-  explicit Sharing(std::size_t resources) : meters_(resources) {}
+  explicit Sharing(const IdVector<ResourceId, Resource>& resources);
 
   void add(std::span<const Load> loads);
   void remove(std::span<const Load> loads);
@@ -43,13 +44,20 @@ class Sharing {
 
  private:
   struct Meter {
-    Fraction asked;  // sum of uses of all that run; above kWhole: overloaded
-    Wide room = 0;   // what is left of it, in 2^-96
-    Wide open = 0;   // sum of use × weight of those not fixed yet, in 2^-48
-    Wide level = 0;  // where it runs out, in 2^-64 of full speed per unit of weight
+    Wide asked = 0;  // sum of uses of all that run, in 2^-48; beyond the whole: overloaded
+    bool two_sided = false;
+    int users[3] = {};  // of a two-sided resource, by Side
+    Wide room = 0;      // what is left of it, in 2^-96
+    Wide open = 0;      // sum of use × weight of those not fixed yet, in 2^-48
+    Wide level = 0;     // where it runs out, in 2^-64 of full speed per unit of weight
   };
 
-  bool overloaded(const Meter& meter) const { return meter.asked > kWhole; }
+  static bool holds(const Meter& meter) {
+    return !meter.two_sided || meter.users[2] > 0 || (meter.users[0] > 0 && meter.users[1] > 0);
+  }
+  static bool overloaded(const Meter& meter) {
+    return meter.asked > wide(kWhole.value()) && holds(meter);
+  }
   void open_contenders(std::span<Contender> running);
   Wide next_level();
   bool fix(Contender& contender, Wide level);

@@ -11,7 +11,7 @@ Streams::Streams(const EngineProgram& program, const TaskTable& tasks, Slots& sl
       ledger_(ledger),
       listener_(listener),
       lanes_(program.stream_count),
-      sharing_(program.resources.size()) {}
+      sharing_(program.resources) {}
 
 void Streams::enqueue(StreamId stream, const Job& job, SimTime now) {
   ++in_flight_;

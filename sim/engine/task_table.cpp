@@ -27,6 +27,13 @@ Fraction use_alone(std::int64_t amount, SimTime alone, std::int64_t capacity) {
   return Fraction(static_cast<std::int64_t>(((used >> shift) << kFractionBits) / divisor));
 }
 
+/// How long a demand takes when nothing else runs.
+SimTime time_of(const Demand& demand, const Resource& resource) {
+  const SimTime time = time_alone(demand.amount, resource.capacity);
+  const bool feels_it = !resource.two_sided || demand.side == Side::kBoth;
+  return feels_it ? time : (time + SimTime(kFastestSide - 1)) / kFastestSide;
+}
+
 }  // namespace
 
 TaskTable::TaskTable(const EngineProgram& program) {
@@ -37,14 +44,13 @@ TaskTable::TaskTable(const EngineProgram& program) {
                                           program.demands.data() + task.end_demand);
     SimTime alone = task.duration;
     for (const Demand& demand : demands)
-      alone =
-          std::max(alone, time_alone(demand.amount, program.resources[demand.resource].capacity));
+      alone = std::max(alone, time_of(demand, program.resources[demand.resource]));
     const auto first = static_cast<std::uint32_t>(loads_.size());
     for (const Demand& demand : demands) {
       if (demand.amount == 0) continue;
       const std::int64_t capacity = program.resources[demand.resource].capacity;
       const Fraction use = use_alone(demand.amount, alone, capacity);
-      if (use > Fraction(0)) loads_.push_back({demand.resource, use});
+      if (use > Fraction(0)) loads_.push_back({demand.resource, use, demand.side});
     }
     tasks_.push({.latency = task.latency,
                  .alone = alone,

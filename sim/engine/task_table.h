@@ -10,16 +10,18 @@
 
 namespace spillway::engine {
 
-/// The part of a resource that a task uses while it runs at full speed; above nothing.
+/// The part of a resource that a task uses while it runs at full speed; above nothing. One side of
+/// a two-sided resource may use more than all of it.
 struct Load {
   ResourceId resource;
   Fraction use;
+  Side side = Side::kBoth;
 };
 
 /// A task on this program's machine.
 struct TaskCost {
   SimTime latency;
-  SimTime alone;  ///< max(duration, amount / capacity of each demand), rounded up
+  SimTime alone;  ///< max(duration, amount / capacity of each demand it feels), rounded up
   std::int32_t weight = 1;
   std::uint32_t first_load = 0;
   std::uint32_t end_load = 0;

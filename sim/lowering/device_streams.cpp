@@ -2,6 +2,7 @@
 
 #include <deque>
 
+#include "model/hlo/dump_facts.h"
 #include "model/program/call_graph.h"
 #include "model/program/host_transfer.h"
 
@@ -21,6 +22,12 @@ bool moves_between_devices(const Program& program, InstructionId id) {
   return is_async_start(opcode) && opcode != Opcode::kCopyStart;
 }
 
+/// XLA's scheduler found nothing to run beside it, so that it runs where it starts.
+bool is_synchronous(const Computation& computation, InstructionIndex i) {
+  const auto config = computation.attribute(i, "backend_config");
+  return config && config->find("\"is_sync\":true") != std::string_view::npos;
+}
+
 }  // namespace
 
 std::string to_string(DeviceStream stream) {
@@ -37,6 +44,19 @@ std::string to_string(DeviceStream stream) {
       return "memcpy_h2d_stream";
   }
   return "";
+}
+
+CopyStreams copy_streams_of(const JaxlibVersion& version) {
+  constexpr JaxlibVersion kFirst{{0, 12, 0, 0}};
+  return version < kFirst ? CopyStreams::kRoundRobin : CopyStreams::kDedicated;
+}
+
+std::optional<CopyStreams> find_copy_streams(const std::optional<JaxlibVersion>& jaxlib,
+                                             const Program& program) {
+  if (jaxlib) return copy_streams_of(*jaxlib);
+  const auto dedicated = thunks_have_copy_streams(program.path);
+  if (!dedicated || find_transfers(program).empty()) return std::nullopt;
+  return *dedicated ? CopyStreams::kDedicated : CopyStreams::kRoundRobin;
 }
 
 CopyStreams copy_streams_of(const Program& program) {
@@ -60,7 +80,8 @@ StreamAssignment assign_streams(const Program& program, CopyStreams copies) {
       if (!is_async_start(opcode)) continue;
       auto& stream = streams[id][i.index];
       if (moves_between_devices(program, {id, i})) {
-        stream = DeviceStream{StreamPool::kCommunication, 0};
+        stream = DeviceStream{
+            is_synchronous(computation, i) ? StreamPool::kMain : StreamPool::kCommunication, 0};
         continue;
       }
       const auto transfer = host_transfer(program, {id, i});

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "sim/lowering/run_time.h"
@@ -11,20 +10,10 @@
 namespace spillway {
 namespace {
 
-using engine::Demand;
-using engine::ResourceId;
 using engine::SlotId;
 using engine::StepId;
 using engine::StreamId;
 using engine::TaskId;
-
-std::int64_t per_second(BytesPerSecond rate) { return std::llround(rate.value()); }
-
-/// A collective keeps the SMs it has taken, and a kernel beside it gets what is left. Sharing is by
-/// weight, so its weight must dwarf the kernel's 1: at 4096 the kernel takes 0.02 % of its share.
-constexpr std::int32_t kHoldsItsShare = 1 << 12;
-
-SimTime time_at(Bytes bytes, BytesPerSecond rate) { return to_sim_time(bytes / rate); }
 
 class Lowering {
  public:
@@ -36,17 +25,19 @@ class Lowering {
         memory_(memory),
         costs_(costs),
         streams_(streams),
-        profile_(profile),
-        gpus_of_cpu_(gpus_sharing_cpu(topology, profile)) {}
+        gpus_of_cpu_(gpus_sharing_cpu(topology, profile)),
+        tasks_(out_.program, profile, gpus_of_cpu_) {}
 
   LoweredProgram run() {
-    add_resources();
+    out_.resources = tasks_.resources();
+    if (gpus_of_cpu_ > 1)
+      out_.assumptions.push_back(fmt::format(
+          "all {} GPUs of a host CPU copy at the same time and share its memory", gpus_of_cpu_));
     lower_computation(program_.entry);
     return std::move(out_);
   }
 
  private:
-  void add_resources();
   void lower_computation(ComputationId id);
   void lower_instruction(InstructionId id);
   void lower_loop(InstructionId id);
@@ -57,7 +48,6 @@ class Lowering {
   void wait(SlotId slot, StepId started, InstructionId done);
 
   TaskId make_task(InstructionId id);
-  TaskId make_copy_task(const Cost& cost, const HostTransfer* transfer);
   StreamId stream_of(DeviceStream stream);
   SlotId slot_of(InstructionId start);
   Seconds total_time(ComputationId id);
@@ -66,37 +56,20 @@ class Lowering {
     if (out_.origins.size() <= step.index) out_.origins.resize(step.index + 1);
     out_.origins[step] = origin;
   }
-  BytesPerSecond share(const Figure<BytesPerSecond>& of_cpu) const {
-    return of_cpu.value / static_cast<double>(gpus_of_cpu_);
-  }
 
   const Program& program_;
   const Schedule& schedule_;
   const MemoryAssignment& memory_;
   const CostTable& costs_;
   const StreamAssignment& streams_;
-  const HardwareProfile& profile_;
   std::int64_t gpus_of_cpu_;
   LoweredProgram out_;
+  MachineTasks tasks_;                          // adds to `out_`
   IdVector<ComputationId, Seconds> run_times_;  ///< filled when a conditional asks
   std::map<DeviceStream, StreamId> engine_streams_;
   std::map<BufferId, SlotId> slots_;     ///< by the tuple that a start hands to its done
   std::map<SlotId, StepId> started_by_;  ///< the latest start lowered into a slot
 };
-
-void Lowering::add_resources() {
-  engine::EngineProgram& program = out_.program;
-  const HostLink& link = profile_.link;
-  out_.resources.hbm = add_resource(program, per_second(profile_.device.hbm_bandwidth.value));
-  out_.resources.sms = add_resource(program, engine::kTimeShared);
-  out_.resources.device_to_host = add_resource(program, per_second(link.device_to_host.value));
-  out_.resources.host_to_device = add_resource(program, per_second(link.host_to_device.value));
-  out_.resources.both_directions = add_resource(program, per_second(link.both_directions.value));
-  out_.resources.host_memory = add_resource(program, engine::kTimeShared);
-  if (gpus_of_cpu_ > 1)
-    out_.assumptions.push_back(fmt::format(
-        "all {} GPUs of a host CPU copy at the same time and share its memory", gpus_of_cpu_));
-}
 
 void Lowering::lower_computation(ComputationId id) {
   const auto& order = schedule_.order[id];
@@ -167,49 +140,16 @@ SlotId Lowering::slot_of(InstructionId start) {
   return slots_[tuple] = add_slot(out_.program);
 }
 
-TaskId Lowering::make_copy_task(const Cost& cost, const HostTransfer* transfer) {
-  std::vector<Demand> demands = {{out_.resources.hbm, cost.hbm_bytes.value()}};
-  if (transfer == nullptr)
-    return add_task(out_.program, {.latency = SimTime(0), .duration = to_sim_time(cost.time)},
-                    demands);
-  const bool out = transfer->direction == TransferDirection::kDeviceToHost;
-  const std::int64_t bytes = transfer->bytes.value();
-  demands[0].amount = bytes;  // one side of the copy lies in HBM
-  const auto& one_way =
-      out ? profile_.host.memory_bandwidth_write : profile_.host.memory_bandwidth_read;
-  const BytesPerSecond host_rate = share(one_way.value_or(profile_.host.memory_bandwidth));
-  demands.push_back({out ? out_.resources.device_to_host : out_.resources.host_to_device, bytes});
-  demands.push_back({out_.resources.both_directions, bytes});
-  demands.push_back({out_.resources.host_memory, time_at(transfer->bytes, host_rate).value()});
-  return add_task(
-      out_.program,
-      {.latency = to_sim_time(profile_.link.copy_latency.value), .duration = SimTime(0)}, demands);
-}
-
 TaskId Lowering::make_task(InstructionId id) {
   const auto transfer = host_transfer(program_, id);
-  const Cost& cost = costs_.cost(id);
-  if (transfer) return make_copy_task(cost, &*transfer);
-  if (!cost.uses_sms) return make_copy_task(cost, nullptr);
-  std::vector<Demand> demands = {{out_.resources.hbm, cost.hbm_bytes.value()}};
-  std::int64_t sm_time = to_sim_time(cost.time).value();
-  const bool collective = cost.kernel == KernelClass::kCollective;
-  if (collective) {
-    // So many SMs that a matrix product beside it takes the measured factor longer.
-    const double factor = profile_.kernels.gemm_beside_collective.value.value();
-    sm_time = std::llround(static_cast<double>(sm_time) * (1 - 1 / factor));
-  }
-  demands.push_back({out_.resources.sms, sm_time});
-  return add_task(out_.program,
-                  {.latency = to_sim_time(cost.gap),
-                   .duration = to_sim_time(cost.time),
-                   .weight = collective ? kHoldsItsShare : 1},
-                  demands);
+  return transfer ? tasks_.add_host_copy(transfer->direction, transfer->bytes)
+                  : tasks_.add_device_task(costs_.cost(id));
 }
 
 void Lowering::lower_start(InstructionId id) {
   const auto stream = streams_[id.computation][id.instruction.index];
   const DeviceStream where = stream.value_or(DeviceStream{StreamPool::kComputation, 0});
+  if (where.pool == StreamPool::kMain) return lower_synchronous(id);  // its done waits for nothing
   const auto transfer = host_transfer(program_, id);
   const SlotId slot = slot_of(id);
   const StepId step = add_start(out_.program, make_task(id), stream_of(where), slot);

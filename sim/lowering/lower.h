@@ -9,22 +9,10 @@
 #include "model/cost/topology.h"
 #include "model/hardware/profile.h"
 #include "model/memory/assignment.h"
-#include "model/program/host_transfer.h"
-#include "sim/engine/program.h"
 #include "sim/lowering/device_streams.h"
+#include "sim/lowering/machine_tasks.h"
 
 namespace spillway {
-
-/// What tasks of a GPU share. Host memory and the SMs are shared in time: a copy takes of host
-/// memory what its bytes are of the rate that all GPUs of the CPU can have, each its share.
-struct MachineResources {
-  engine::ResourceId hbm;              ///< bytes
-  engine::ResourceId sms;              ///< time of all of them
-  engine::ResourceId device_to_host;   ///< bytes
-  engine::ResourceId host_to_device;   ///< bytes
-  engine::ResourceId both_directions;  ///< bytes of either
-  engine::ResourceId host_memory;      ///< time of this GPU's share
-};
 
 /// What a step of the engine stands for.
 struct StepOrigin {

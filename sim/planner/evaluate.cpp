@@ -30,11 +30,13 @@ bool reloads_wrong_layers(const Program& program, const MemoryAssignment& memory
 
 Evaluator::Evaluator(const Program& program, const Schedule& schedule,
                      const HardwareProfile& profile, const Topology& topology,
-                     const NameList& names, const Budget& budget)
+                     const NameList& names, const Budget& budget,
+                     std::optional<CopyStreams> copy_streams)
     : program_(program),
       profile_(profile),
       topology_(topology),
       budget_(budget),
+      copy_streams_(copy_streams),
       memory_(assign_memory(program, schedule)),
       residuals_(find_residuals(program, memory_, names)),
       handles_(make_handles(residuals_, !names.names.empty(),
@@ -62,7 +64,8 @@ Result<SimResult> Evaluator::simulate_policy(const Policy& policy) const {
   const Program planned = rewrite(policy);
   const Schedule schedule = text_schedule(planned).value();
   const MemoryAssignment memory = assign_memory(planned, schedule);
-  return simulate(planned, schedule, memory, profile_, topology_, {.base_costs = &costs_});
+  return simulate(planned, schedule, memory, profile_, topology_,
+                  {.base_costs = &costs_, .copy_streams = copy_streams_});
 }
 
 Result<PolicyCase> Evaluator::evaluate(const Policy& policy) const {

@@ -28,7 +28,8 @@ struct PolicyCase {
 class Evaluator {
  public:
   Evaluator(const Program& program, const Schedule& schedule, const HardwareProfile& profile,
-            const Topology& topology, const NameList& names, const Budget& budget);
+            const Topology& topology, const NameList& names, const Budget& budget,
+            std::optional<CopyStreams> copy_streams = {});
 
   const std::vector<Handle>& handles() const { return handles_; }
   /// Of the program as compiled.
@@ -52,6 +53,7 @@ class Evaluator {
   const HardwareProfile& profile_;
   Topology topology_;
   Budget budget_;
+  std::optional<CopyStreams> copy_streams_;  ///< of the XLA that compiles it, where known
   MemoryAssignment memory_;
   ResidualTable residuals_;
   std::vector<Handle> handles_;

@@ -285,7 +285,8 @@ AdviceContext advice_context(const PlanReport& report, const FlagRequest& flags)
 Result<PlanReport> make_plan_report(const Program& program, const Schedule& schedule,
                                     const HardwareProfile& profile, const Topology& topology,
                                     const NameList& names, const Budget& budget,
-                                    const PlanOptions& options, const FlagRequest& flags) {
+                                    const PlanOptions& options, const FlagRequest& flags,
+                                    std::optional<CopyStreams> copy_streams) {
   PlanReport report;
   if (auto wrong = settle_version(report, names, profile, flags)) return *wrong;
   report.program_name = program.name;
@@ -294,7 +295,8 @@ Result<PlanReport> make_plan_report(const Program& program, const Schedule& sche
   report.hardware = profile.id;
   report.budget = budget;
   report.has_names = !names.names.empty();
-  const Evaluator evaluator(program, schedule, profile, topology, names, report.budget);
+  const Evaluator evaluator(program, schedule, profile, topology, names, report.budget,
+                            copy_streams);
   Result<PlanResult> plan = make_plan(evaluator, options);
   if (!plan.ok()) return plan.error();
   report.plan = std::move(plan).value();

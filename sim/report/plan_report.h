@@ -41,9 +41,9 @@ struct PlanReport {
   std::vector<std::string> unmatched;   ///< names that no residual carries
   std::vector<std::string> objections;  ///< of check_plan; empty when it agrees
   std::optional<PgleReport> pgle;
-  JaxlibVersion jaxlib;                 ///< whose flags are recommended
-  bool jaxlib_is_assumed = false;       ///< nobody said which
-  std::string no_flags_because;         ///< why none is recommended at all; empty when any may be
+  JaxlibVersion jaxlib;            ///< whose flags are recommended
+  bool jaxlib_is_assumed = false;  ///< nobody said which
+  std::string no_flags_because;    ///< why none is recommended at all; empty when any may be
   std::optional<std::vector<Diagnostic>> user_flags;  ///< what is wrong with the user's, if given
 };
 
@@ -52,7 +52,8 @@ struct PlanReport {
 Result<PlanReport> make_plan_report(const Program& program, const Schedule& schedule,
                                     const HardwareProfile& profile, const Topology& topology,
                                     const NameList& names, const Budget& budget,
-                                    const PlanOptions& options, const FlagRequest& flags = {});
+                                    const PlanOptions& options, const FlagRequest& flags = {},
+                                    std::optional<CopyStreams> copy_streams = {});
 
 /// What to say of a profile of the program as compiled, that is to be written to `path`.
 PgleReport make_pgle_report(const PlanReport& report, const PgleProfile& profile,

@@ -23,7 +23,7 @@ HardwareProfile toy_machine() {
 }
 
 SimResult run(const Program& program, const HardwareProfile& profile = toy_machine(),
-              SimOptions options = {}) {
+              SimOptions options = {.copy_streams = CopyStreams::kDedicated}) {
   const Schedule schedule = text_schedule(program).value();
   const Result<SimResult> result =
       simulate(program, schedule, assign_memory(program, schedule), profile,
@@ -134,8 +134,8 @@ TEST_CASE("a loop runs as often as XLA knows, extended or not") {
   const Program program = read_module(kLoop);
   for (const bool extend : {true, false}) {
     CAPTURE(extend);
-    const SimResult result =
-        run(program, toy_machine(), {.base_costs = nullptr, .extend_loops = extend});
+    const SimResult result = run(program, toy_machine(),
+                                 {.copy_streams = CopyStreams::kDedicated, .extend_loops = extend});
     CHECK(result.step.value() == 28);
     CHECK(result.exposed_device_to_host.value() == 20);
     CHECK(result.traffic.device_to_host == Bytes(48));
@@ -198,7 +198,8 @@ TEST_CASE("GPUs that share a CPU share its memory, the others do not") {
   for (const Row& row : rows) {
     CAPTURE(row.name);
     const Result<SimResult> result =
-        simulate(program, schedule, assign_memory(program, schedule), toy_machine(), row.topology);
+        simulate(program, schedule, assign_memory(program, schedule), toy_machine(), row.topology,
+                 {.copy_streams = CopyStreams::kDedicated});
     REQUIRE(result.ok());
     CHECK(result->step.value() == row.step);
     CHECK(result->assumptions == row.assumptions);
@@ -231,6 +232,48 @@ TEST_CASE("what takes longer than any step is an error about the program") {
   CHECK(error_of(copy) ==
         "toy.hlo: error: 'out' cannot be simulated: task 0 demands what takes above 20 hours" +
             advice);
+}
+
+TEST_CASE("what is not known of the streams of host copies is an assumption") {
+  const Program copies =
+      read_entry(std::string(kParameters) + kOffload + kOffloadDone + "  ROOT %r = () tuple()\n");
+  const Program none =
+      read_entry(std::string(kParameters) + product("a") + "  ROOT %r = () tuple()\n");
+  using Lines = std::vector<std::string>;
+  const SimOptions unknown{}, own{.copy_streams = CopyStreams::kDedicated},
+      shared{.copy_streams = CopyStreams::kRoundRobin};
+  const auto lines = [](const Program& program, const SimOptions& options) {
+    Lines all = run(program, toy_machine(), options).assumptions;
+    REQUIRE(!all.empty());
+    all.erase(all.begin());  // the topology
+    return all;
+  };
+  CHECK(lines(copies, own) == Lines{});
+  CHECK(lines(copies, unknown) ==
+        Lines{"offloads have a stream and reloads have one, as from jaxlib 0.12 on; 0.11 has "
+              "neither (--jaxlib says which it was)"});
+  CHECK(lines(copies, shared) ==
+        Lines{"host copies take four streams in turn with other asynchronous work, as before "
+              "jaxlib 0.12: 0 of 1 have others on theirs"});
+  for (const SimOptions& options : {unknown, own, shared}) CHECK(lines(none, options) == Lines{});
+}
+
+TEST_CASE("a collective that XLA made synchronous runs where it starts") {
+  const std::string text =
+      "HloModule toy, is_scheduled=true, num_partitions=2\n\nENTRY %main {\n  %x = f32[4] "
+      "parameter(0)\n  %m = bf16[2,2] parameter(1)\n  %g = (f32[4], f32[8]) all-gather-start(%x), "
+      "channel_id=1, use_global_device_ids=true, replica_groups={{0,1}}, dimensions={0}, "
+      "backend_config={\"collective_backend_config\":{\"is_sync\":IS_SYNC}}\n" +
+      product("k") + "  ROOT %d = f32[8] all-gather-done(%g)\n}\n";
+  const auto with = [&](const std::string& is_sync) {
+    std::string copy = text;
+    copy.replace(copy.find("IS_SYNC"), 7, is_sync);
+    return run(read_module(copy));
+  };
+  CHECK(with("false").step.value() == 3);  // beside the product
+  CHECK(with("false").exposed_collective.value() == 1);
+  CHECK(with("true").step.value() == 5);  // in front of it
+  CHECK(with("true").exposed_collective.value() == 3);
 }
 
 TEST_CASE("exposed time follows the link where nothing hides it") {

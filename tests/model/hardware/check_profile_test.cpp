@@ -37,6 +37,19 @@ TEST_CASE("figures that do not fit together are found") {
        "error host.memory_bandwidth: 328.3 GB/s is below what one GPU alone copies, 400 GB/s\n"},
       {"both directions below one", [](P& p) { p.link.both_directions.value = BPS(190e9); },
        "error link.both_directions: 190 GB/s is below one direction alone, 200.7 GB/s\n"},
+      {"memory that turns: both ways 2 % below one direction alone",
+       [](P& p) { p.link.both_directions.value = BPS(197e9); }, ""},
+      {"more in beside the other direction than alone",
+       [](P& p) {
+         p.link.host_to_device_beside = {BPS(210e9), {}};
+       },
+       "error link.host_to_device_beside: 210 GB/s exceeds the same direction alone, 200.7 GB/s\n"},
+      {"so little in that too much is left for out",
+       [](P& p) {
+         p.link.host_to_device_beside = {BPS(100e9), {}};
+       },
+       "error link.host_to_device_beside: 100 GB/s of 327.4 GB/s both ways leaves 227.4 GB/s to "
+       "the other direction, which carries 193.5 GB/s alone\n"},
       {"the naive 900 / 2", [](P& p) { p.link.host_to_device.value = BPS(450e9); },
        "error link.host_to_device: 450 GB/s exceeds the cap of a direction, 223.56 GB/s\n"
        "error link.both_directions: 327.4 GB/s is below one direction alone, 450 GB/s\n"

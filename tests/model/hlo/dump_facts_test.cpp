@@ -43,6 +43,21 @@ TEST_CASE("what lies beside the optimised module") {
   }
 }
 
+TEST_CASE("the thunk sequence shows whether host copies have streams of their own") {
+  const TemporaryFolder folder;
+  const std::string program = folder.write("jit_step.sm_9.0a_gpu_after_optimizations.txt", "");
+  CHECK(!thunks_have_copy_streams(program));
+  const auto with = [&](const std::string& thunks) {
+    folder.write("jit_step.thunk_sequence.txt", thunks);
+    return thunks_have_copy_streams(program);
+  };
+  CHECK(with("001: kAsyncStart [source | sink] stream=memcpy_d2h_stream, async_id=1\n") == true);
+  CHECK(with("001: kAsyncStart [source | sink] stream=computation_stream[2], async_id=1\n") ==
+        false);
+  CHECK(with("002: kCopy\n003: kWaitForStreams\n") == std::nullopt);  // jaxlib 0.8
+  CHECK(!thunks_have_copy_streams("step.hlo"));
+}
+
 TEST_CASE("names of other kinds have no siblings") {
   const TemporaryFolder folder;
   folder.write("step.before_optimizations.txt", kAsked);

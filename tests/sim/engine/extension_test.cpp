@@ -38,7 +38,8 @@ TEST_CASE("a thousand random programs, extended and simulated") {
   std::int64_t extended_programs = 0, simulated = 0, all = 0;
   for (std::uint64_t seed = 1; seed <= kPrograms; ++seed) {
     CAPTURE(seed);
-    const EngineProgram program = random_program(seed, {.scale = scale_of(seed)});
+    const EngineProgram program =
+        random_program(seed, {.scale = scale_of(seed), .two_sided = seed % 2 == 0});
     Timeline extended_timeline, full_timeline;
     const EngineResult extended = run_to_end(program, {}, &extended_timeline);
     const EngineResult full = run_to_end(program, {.extend_loops = false}, &full_timeline);
@@ -56,7 +57,8 @@ TEST_CASE("a thousand random programs, extended and simulated") {
 TEST_CASE("a loop is its body written out") {
   for (std::uint64_t seed = 1; seed <= kPrograms; ++seed) {
     CAPTURE(seed);
-    const EngineProgram program = random_program(seed, {.scale = scale_of(seed)});
+    const EngineProgram program =
+        random_program(seed, {.scale = scale_of(seed), .two_sided = seed % 2 == 0});
     const EngineResult looped = run_to_end(program);
     const EngineResult flat = run_to_end(unrolled(program));
     CHECK(looped.makespan == flat.makespan);

@@ -71,7 +71,8 @@ TEST_CASE("makespan lies between the critical path and the serial sum") {
 TEST_CASE("the accounts add up") {
   for (std::uint64_t seed = 1; seed <= kPrograms; ++seed) {
     CAPTURE(seed);
-    const EngineProgram program = random_program(seed, {.scale = scale_of(seed)});
+    const EngineProgram program =
+        random_program(seed, {.scale = scale_of(seed), .two_sided = seed % 2 == 0});
     const EngineResult result = run_to_end(program);
     SimTime main_busy, stalled, charged;
     for (const StepId id : ids(program.steps)) {
@@ -168,8 +169,8 @@ TEST_CASE("what is moved is what was demanded, and never faster than the resourc
 TEST_CASE("a slow and obvious engine finds the same") {
   for (std::uint64_t seed = 1; seed <= kPrograms; ++seed) {
     CAPTURE(seed);
-    const EngineProgram program =
-        random_program(seed, {.scale = 1'000'000'000, .most_trips = 4, .deepest = 1});
+    const EngineProgram program = random_program(
+        seed, {.scale = 1'000'000'000, .most_trips = 4, .deepest = 1, .two_sided = seed % 2 == 0});
     const EngineResult result = run_to_end(program, {.extend_loops = false});
     const double slow = reference_run(unrolled(program)).makespan;
     const auto fast = static_cast<double>(result.makespan.value());
@@ -192,7 +193,8 @@ TEST_CASE("same input, same output") {
 TEST_CASE("the order of the resources does not matter") {
   for (std::uint64_t seed = 1; seed <= kPrograms; ++seed) {
     CAPTURE(seed);
-    const EngineProgram program = random_program(seed, {.scale = scale_of(seed)});
+    const EngineProgram program =
+        random_program(seed, {.scale = scale_of(seed), .two_sided = seed % 2 == 0});
     const std::size_t n = program.resources.size();
     std::vector<std::size_t> to(n);  // the new id of each resource
     for (std::size_t i = 0; i < n; ++i) to[i] = i;

@@ -12,8 +12,11 @@ class Generator {
       : dice_(seed), options_(options) {}
 
   EngineProgram make() {
-    for (std::int64_t n = dice_.roll(1, 5); n > 0; --n)
-      add_resource(program_, dice_.roll(1, 40) * 100'000'000'000);
+    for (std::int64_t n = dice_.roll(1, 5); n > 0; --n) {
+      const std::int64_t capacity = dice_.roll(1, 40) * 100'000'000'000;
+      options_.two_sided&& dice_.chance(50) ? add_two_sided(program_, capacity)
+                                            : add_resource(program_, capacity);
+    }
     for (std::int64_t n = dice_.roll(1, 4); n > 0; --n) add_stream(program_);
     for (std::int64_t n = dice_.roll(1, 4); n > 0; --n) {
       add_slot(program_);
@@ -90,9 +93,15 @@ class Generator {
     for (const ResourceId resource : ids(program_.resources)) {
       const bool mine = resource.index % program_.stream_count == stream.index;
       if ((mine || !options_.private_resources) && dice_.chance(50))
-        demands.push_back({resource, dice_.roll(0, 29) * options_.scale});
+        demands.push_back({resource, dice_.roll(0, 29) * options_.scale, side()});
     }
     return add_task(program_, task, demands);
+  }
+
+  Side side() {
+    if (!options_.two_sided) return Side::kBoth;
+    constexpr Side kSides[] = {Side::kOne, Side::kOther, Side::kOne, Side::kOther, Side::kBoth};
+    return kSides[dice_.roll(0, 4)];
   }
 
   Dice dice_;

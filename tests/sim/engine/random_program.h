@@ -26,6 +26,7 @@ struct RandomProgramOptions {
   std::int64_t most_trips = 40;
   int deepest = 3;                 ///< nesting of loops
   bool private_resources = false;  ///< no resource is used on two streams
+  bool two_sided = false;          ///< some resources are, and tasks use either side or both
 };
 
 /// Loops up to `deepest`, slots waited for late, early, never, and across iterations, tasks with

@@ -16,6 +16,7 @@ struct Activity {
   double weight = 1;
   double speed = 1;
   std::map<std::uint32_t, double> uses;  // of a resource's capacity, at full speed
+  std::map<std::uint32_t, Side> sides;
   bool started = false;
   bool finished = false;
 };
@@ -32,18 +33,39 @@ Activity activity_of(const EngineProgram& program, TaskId id, std::size_t step, 
     return static_cast<double>(demand.amount) * 1e12 /
            static_cast<double>(program.resources[demand.resource].capacity);
   };
-  for (std::uint32_t i = task.first_demand; i < task.end_demand; ++i)
-    a.alone = std::max(a.alone, time(program.demands[i]));
-  for (std::uint32_t i = task.first_demand; i < task.end_demand; ++i)
-    if (const double t = time(program.demands[i]); t > 0)
-      a.uses[program.demands[i].resource.index] = t / a.alone;
+  for (std::uint32_t i = task.first_demand; i < task.end_demand; ++i) {
+    const Demand& demand = program.demands[i];
+    const bool free = program.resources[demand.resource].two_sided && demand.side != Side::kBoth;
+    a.alone = std::max(a.alone, free ? time(demand) / kFastestSide : time(demand));
+  }
+  for (std::uint32_t i = task.first_demand; i < task.end_demand; ++i) {
+    const Demand& demand = program.demands[i];
+    if (demand.amount == 0) continue;
+    a.uses[demand.resource.index] = time(demand) / a.alone;
+    a.sides[demand.resource.index] = demand.side;
+  }
   a.work_left = a.alone;
   return a;
 }
 
+/// Takes two-sided resources of which one side is in use out of what the activities use.
+void forget_one_sided(std::vector<Activity>& running, const EngineProgram& program) {
+  for (const ResourceId id : ids(program.resources)) {
+    if (!program.resources[id].two_sided) continue;
+    bool one = false, other = false;
+    for (const Activity& a : running) {
+      if (!a.uses.contains(id.index)) continue;
+      one = one || a.sides.at(id.index) != Side::kOther;
+      other = other || a.sides.at(id.index) != Side::kOne;
+    }
+    if (one && other) continue;
+    for (Activity& a : running) a.uses.erase(id.index);
+  }
+}
+
 /// Raises everyone's speed / weight together; whoever is at full speed or uses a resource that is
 /// used up stays where it is.
-void set_speeds(std::vector<Activity*>& running, std::size_t resources) {
+void raise_speeds(std::vector<Activity*>& running, std::size_t resources) {
   std::vector<Activity*> rising = running;
   for (Activity* a : rising) a->speed = 0;
   while (!rising.empty()) {
@@ -67,6 +89,16 @@ void set_speeds(std::vector<Activity*>& running, std::size_t resources) {
   }
 }
 
+void set_speeds(const std::vector<Activity*>& running, const EngineProgram& program) {
+  std::vector<Activity> now;
+  for (const Activity* a : running) now.push_back(*a);
+  forget_one_sided(now, program);
+  std::vector<Activity*> of_now;
+  for (Activity& a : now) of_now.push_back(&a);
+  raise_speeds(of_now, program.resources.size());
+  for (std::size_t i = 0; i < now.size(); ++i) running[i]->speed = now[i].speed;
+}
+
 class Reference {
  public:
   explicit Reference(const EngineProgram& program)
@@ -87,7 +119,7 @@ class Reference {
       if (started.empty()) break;
       for (Activity* a : started)
         if (a->latency_left <= 0) working.push_back(a);
-      set_speeds(working, program_.resources.size());
+      set_speeds(working, program_);
       advance(started);
     }
     result_.makespan = now_;

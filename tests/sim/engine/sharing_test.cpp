@@ -24,7 +24,8 @@ struct Asking {
   std::int32_t weight = 1;
 };
 
-std::vector<Contender> divide(const std::vector<Asking>& asking, std::size_t resources) {
+std::vector<Contender> divide(const std::vector<Asking>& asking,
+                              const IdVector<ResourceId, Resource>& resources) {
   Sharing sharing(resources);
   std::vector<Contender> running;
   for (const Asking& one : asking) {
@@ -38,6 +39,10 @@ std::vector<Contender> divide(const std::vector<Asking>& asking, std::size_t res
   for (const Asking& one : asking) sharing.remove(one.loads);
   CHECK_FALSE(sharing.contended());
   return running;
+}
+
+std::vector<Contender> divide(const std::vector<Asking>& asking, std::size_t resources) {
+  return divide(asking, IdVector<ResourceId, Resource>(resources));
 }
 
 TEST_CASE("speeds are max-min fair") {
@@ -98,6 +103,46 @@ TEST_CASE("speeds are max-min fair") {
       // One unit off at most: 2^-48 of full speed.
       CHECK(std::abs((found[i].speed - row.speeds[i]).value()) <= 1);
       CHECK((found[i].limit ? "AB"[found[i].limit->index] : '.') == row.limits[i]);
+    }
+  }
+}
+
+// A memory of 32 B/s that gives 48 B/s to whoever only reads, and 40 B/s to whoever only writes.
+TEST_CASE("a two-sided resource is felt while both sides of it are in use") {
+  const auto use = [](std::int64_t rate, Side side) { return Load{kA, part(rate, 32), side}; };
+  const Load read = use(48, Side::kOne), write = use(40, Side::kOther);
+  struct Row {
+    std::string name;
+    std::vector<Asking> asking;
+    std::vector<Fraction> speeds;
+    std::string limits;
+  };
+  const Row rows[] = {
+      {"one reads", {{{read}}}, {kWhole}, "."},
+      {"two read, what holds them is elsewhere", {{{read}}, {{read}}}, {kWhole, kWhole}, ".."},
+      {"one reads, one writes: (48 + 40) s = 32",
+       {{{read}}, {{write}}},
+       {part(4, 11), part(4, 11)},
+       "AA"},
+      {"equal bytes, by weights: 16 + 16",
+       {{{read}, 40}, {{write}, 48}},
+       {part(1, 3), part(2, 5)},
+       "AA"},
+      {"what does both feels it alone", {{{use(64, Side::kBoth)}}}, {part(1, 2)}, "A"},
+      {"little of both, beside one side",
+       {{{use(8, Side::kBoth)}}, {{read}}},
+       {part(4, 7), part(4, 7)},
+       "AA"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.name);
+    IdVector<ResourceId, Resource> memory;
+    memory.push({.capacity = 32, .two_sided = true});
+    const std::vector<Contender> found = divide(row.asking, memory);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      CAPTURE(i);
+      CHECK(std::abs((found[i].speed - row.speeds[i]).value()) <= 2);
+      CHECK((found[i].limit ? 'A' : '.') == row.limits[i]);
     }
   }
 }

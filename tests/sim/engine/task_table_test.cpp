@@ -47,6 +47,20 @@ TEST_CASE("a task alone: how long, and how much of a resource") {
   }
 }
 
+TEST_CASE("one side of a two-sided resource takes no time by itself, but uses its capacity") {
+  EngineProgram program;
+  const ResourceId link = add_resource(program, 8);
+  const ResourceId both = add_two_sided(program, 6);
+  const TaskId up = add_task(program, {}, {{link, 16}, {both, 16, Side::kOne}});
+  const TaskId round = add_task(program, {}, {{link, 16}, {both, 16, Side::kBoth}});
+  const TaskId alone = add_task(program, {}, {{both, 6 * kFastestSide, Side::kOther}});
+  const TaskTable table(program);
+  CHECK(table[up].alone == seconds(2));
+  CHECK(table.loads(up)[1].use == Fraction(kWhole.value() / 3 * 4 + 1));
+  CHECK(table[round].alone == SimTime(2'666'666'666'667));
+  CHECK(table[alone].alone == seconds(1));  // some end there must be
+}
+
 TEST_CASE("uses are never above the truth, and two units of 2^-48 below it at most") {
   for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
     CAPTURE(seed);

@@ -68,6 +68,20 @@ TEST_CASE("each direction of the host link has a stream, the rest take four in t
   CHECK_FALSE(dedicated[done.computation][done.instruction.index].has_value());
 }
 
+TEST_CASE("the streams of host copies came with jaxlib 0.12") {
+  struct Row {
+    const char* version;
+    CopyStreams expected;
+  };
+  const Row rows[] = {{"0.8.3", CopyStreams::kRoundRobin},   {"0.10.2", CopyStreams::kRoundRobin},
+                      {"0.11.2", CopyStreams::kRoundRobin},  {"0.12.0", CopyStreams::kDedicated},
+                      {"0.12.0.1", CopyStreams::kDedicated}, {"0.13.0", CopyStreams::kDedicated}};
+  for (const Row& row : rows) {
+    CAPTURE(row.version);
+    CHECK(copy_streams_of(*parse_jaxlib_version(row.version)) == row.expected);
+  }
+}
+
 TEST_CASE("text with get-tuple-element instructions comes from an XLA without dedicated streams") {
   CHECK(copy_streams_of(read_module(kModule)) == CopyStreams::kDedicated);
   const Program old = read_module(

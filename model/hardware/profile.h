@@ -74,8 +74,9 @@ struct Device {
   friend bool operator==(const Device&, const Device&) = default;
 };
 
-/// How far kernels stay behind the roofline of `Device`: time = factor x roofline, at least
-/// `launch_floor`, then `gap` until the next; matrix products: gemm_overhead + factor x roofline.
+/// How far kernels stay behind the roofline of `Device`: time = launch_floor + factor x roofline,
+/// then `gap` until the next; matrix products: gemm_overhead + factor x roofline, at least
+/// launch_floor. model/cost/roofline.h has the formula.
 struct KernelCosts {
   Figure<Seconds> launch_floor;
   Figure<Seconds> gap;
@@ -89,6 +90,9 @@ struct KernelCosts {
   Figure<Factor> column_reduce;
   Figure<Factor> transpose;  ///< any fusion with a transpose inside
   Figure<Factor> copy;
+  /// Operations on elements, of the time they take at vector_peak: with index arithmetic, loads and
+  /// stores around them, and no multiply-adds.
+  Figure<Factor> vector;
   friend bool operator==(const KernelCosts&, const KernelCosts&) = default;
 };
 

@@ -152,7 +152,21 @@ void MachineTasks::use_fabric(Demands& demands, const Cost& cost) const {
   demands.push_back({resources_.device_to_host, within(link.device_to_host.value)});
 }
 
+/// What was measured had its company in that run, so nothing slows it again; a collective still
+/// slows kernels that were not measured.
+TaskId MachineTasks::add_measured_task(const Cost& cost) {
+  Demands demands;
+  const bool collective = cost.kernel == KernelClass::kCollective;
+  if (collective) use_sms(demands, cost);
+  return add_task(program_,
+                  {.latency = to_sim_time(cost.gap),
+                   .duration = to_sim_time(cost.time),
+                   .weight = collective ? kCopyWeight : kKernelWeight},
+                  demands);
+}
+
 TaskId MachineTasks::add_device_task(const Cost& cost) {
+  if (cost.bound == Bound::kMeasured) return add_measured_task(cost);
   Demands demands;
   use_hbm(demands, cost);
   if (!cost.uses_sms)

@@ -43,6 +43,7 @@ class MachineTasks {
  private:
   using Demands = std::vector<engine::Demand>;
 
+  engine::TaskId add_measured_task(const Cost& cost);
   void use_hbm(Demands& demands, const Cost& cost) const;
   void use_sms(Demands& demands, const Cost& cost) const;
   void use_host_link(Demands& demands, Bytes in, Bytes out) const;

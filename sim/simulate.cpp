@@ -8,6 +8,7 @@
 #include "model/base/format.h"
 #include "model/hlo/dump_facts.h"
 #include "sim/engine/engine.h"
+#include "sim/main_work.h"
 #include "sim/step_neighbours.h"
 
 namespace spillway {
@@ -30,9 +31,8 @@ class Accounting {
         memory_(memory),
         lowered_(lowered),
         run_(run),
-        neighbours_(program, memory, lowered) {
-    index_main_work();
-  }
+        neighbours_(program, memory, lowered),
+        work_(lowered, run) {}
 
   void fill(SimResult& result) {
     for (const StepId step : ids(lowered_.origins)) {
@@ -64,7 +64,6 @@ class Accounting {
   }
 
  private:
-  void index_main_work();
   void add_wait(StepId step, const StepOrigin& origin, const engine::StepStats& stats,
                 SimResult& result);
   StallReason find_reason(StepId step, const StepOrigin& origin, const engine::StepStats& stats,
@@ -72,37 +71,14 @@ class Accounting {
   StallReason find_reason_at_full_speed(StepId step, const StepOrigin& origin,
                                         const engine::StepStats& stats, std::string& text) const;
   std::string_view what_contends(std::optional<engine::ResourceId> resource) const;
-  Seconds work_between(StepId from, StepId to) const;
 
   const Program& program_;
   const MemoryAssignment& memory_;
   const LoweredProgram& lowered_;
   const EngineResult& run_;
   StepNeighbours neighbours_;
-  /// Work of the main stream in front of each step, of one iteration of its loop.
-  std::vector<double> work_before_;
+  MainWork work_;
 };
-
-void Accounting::index_main_work() {
-  double sum = 0;
-  work_before_.reserve(lowered_.origins.size() + 1);
-  for (const StepId step : ids(lowered_.origins)) {
-    work_before_.push_back(sum);
-    const StepOrigin& origin = lowered_.origins[step];
-    const engine::StepStats& stats = run_.steps[step];
-    const bool on_main =
-        origin.kind == StepOrigin::kKernel ||
-        (origin.kind == StepOrigin::kCollective && origin.stream.pool == StreamPool::kMain);
-    if (on_main && stats.count > 0)
-      sum += to_seconds(stats.busy).value() / static_cast<double>(stats.count);
-  }
-  work_before_.push_back(sum);
-}
-
-Seconds Accounting::work_between(StepId from, StepId to) const {
-  if (to.index <= from.index) return Seconds(0);
-  return Seconds(work_before_[to.index] - work_before_[from.index]);
-}
 
 StallReason Accounting::find_reason(StepId step, const StepOrigin& origin,
                                     const engine::StepStats& stats, std::string& text) const {
@@ -156,10 +132,10 @@ StallReason Accounting::find_reason_at_full_speed(StepId step, const StepOrigin&
   const Seconds exposed_once =
       to_seconds(stats.stalled) / static_cast<double>(std::max<std::int64_t>(stats.count, 1));
   const StepId start = *origin.started;
-  const Seconds after = work_between(
+  const Seconds after = work_.between(
       StepId(step.index + 1),
       neighbours_.first_reader(step, origin.done->computation, memory_.values.at(*origin.done, 0)));
-  const Seconds before = work_between(neighbours_.behind_producer(start), start);
+  const Seconds before = work_.between(neighbours_.behind_producer(start), start);
   if (after > exposed_once * kWorthMoving) {
     text = fmt::format("{} of kernels follow before anything reads it", format_seconds(after));
     return StallReason::kDoneEarly;
@@ -169,7 +145,7 @@ StallReason Accounting::find_reason_at_full_speed(StepId step, const StepOrigin&
     return StallReason::kIssuedLate;
   }
   text = fmt::format("only {} of kernels run between its start and the wait",
-                     format_seconds(work_between(start, step)));
+                     format_seconds(work_.between(start, step)));
   return StallReason::kLink;
 }
 
@@ -215,7 +191,7 @@ std::vector<std::string> unknown_calls(const Program& program, const CostTable& 
 
 /// What has to be taken for granted about the streams of host copies; empty if there are none.
 std::string stream_assumption(const Program& program, const SimResult& result,
-                              const SimOptions& options, CopyStreams copies) {
+                              const PreparedStep& prepared) {
   std::map<DeviceStream, int> users;
   std::vector<DeviceStream> of_copies;
   for (const StreamUse& use : result.streams) {
@@ -223,43 +199,17 @@ std::string stream_assumption(const Program& program, const SimResult& result,
     if (host_transfer(program, use.start)) of_copies.push_back(use.stream);
   }
   if (of_copies.empty()) return "";
-  if (copies == CopyStreams::kDedicated)
-    return options.copy_streams ? ""
-                                : "offloads have a stream and reloads have one, as from jaxlib "
-                                  "0.12 on; 0.11 has neither (--jaxlib says which it was)";
+  if (prepared.copies == CopyStreams::kDedicated)
+    return prepared.copies_are_known
+               ? ""
+               : "offloads have a stream and reloads have one, as from jaxlib "
+                 "0.12 on; 0.11 has neither (--jaxlib says which it was)";
   const auto crowded =
       std::ranges::count_if(of_copies, [&](DeviceStream stream) { return users[stream] > 1; });
   return fmt::format(
       "host copies take four streams in turn with other asynchronous work, as before jaxlib 0.12: "
       "{} of {} have others on theirs",
       crowded, of_copies.size());
-}
-
-constexpr const char* kTooLongAdvice =
-    "no training step does: is a rate of the machine far too low, or a trip count damaged?";
-
-/// The instruction that a fault is about, where it is about one.
-std::optional<InstructionId> find_culprit(const LoweredProgram& lowered,
-                                          const engine::ProgramFault& fault) {
-  for (const StepId step : ids(lowered.origins)) {
-    const engine::Step& it = lowered.program.steps[step];
-    const auto* run = std::get_if<engine::RunStep>(&it);
-    const auto* start = std::get_if<engine::StartStep>(&it);
-    const std::optional<engine::TaskId> task = run     ? std::optional(run->task)
-                                               : start ? std::optional(start->task)
-                                                       : std::nullopt;
-    if (step == fault.step || (task && task == fault.task))
-      return lowered.origins[step].instruction;
-  }
-  return std::nullopt;
-}
-
-Error error_of(const Program& program, const LoweredProgram& lowered,
-               const engine::ProgramFault& fault) {
-  const auto culprit = find_culprit(lowered, fault);
-  const std::string who = culprit ? quoted(program[*culprit].name) : "the step";
-  return error_in_file(program.path, who + " cannot be simulated: " + fault.text,
-                       fault.task ? kTooLongAdvice : "");
 }
 
 }  // namespace
@@ -282,23 +232,15 @@ std::string_view cause_of(const ExposedWait& wait) {
   return "";
 }
 
-Result<SimResult> simulate(const Program& program, const Schedule& schedule,
-                           const MemoryAssignment& memory, const HardwareProfile& profile,
-                           const Topology& topology, const SimOptions& options) {
-  const CostTable table = options.base_costs != nullptr
-                              ? costs(program, profile, topology, *options.base_costs)
-                              : costs(program, profile, topology);
-  const CopyStreams copies = options.copy_streams.value_or(copy_streams_of(program));
-  const StreamAssignment streams = assign_streams(program, copies);
-  const LoweredProgram lowered =
-      lower(program, schedule, memory, table, streams, profile, topology);
-  if (const auto fault = engine::find_fault(lowered.program))
-    return error_of(program, lowered, *fault);
+Result<SimResult> simulate(const Program& program, const MemoryAssignment& memory,
+                           const HardwareProfile& profile, const Topology& topology,
+                           const PreparedStep& prepared, const SimOptions& options) {
   const Result<EngineResult> finished =
-      engine::run(lowered.program, {.extend_loops = options.extend_loops});
-  if (!finished.ok())
-    return error_in_file(program.path, "the step " + finished.error().text, kTooLongAdvice);
+      run_step(program, prepared, {.extend_loops = options.extend_loops});
+  if (!finished.ok()) return finished.error();
   const EngineResult& run = *finished;
+  const LoweredProgram& lowered = prepared.lowered;
+  const StreamAssignment& streams = prepared.streams;
 
   SimResult result;
   result.step = to_seconds(run.makespan);
@@ -311,8 +253,8 @@ Result<SimResult> simulate(const Program& program, const Schedule& schedule,
       result.streams.push_back({id, *stream});
   result.memory = sum_totals(memory);
   result.traffic = sum_traffic(program);
-  result.flops = count_flops(program, table);
-  result.unknown = unknown_calls(program, table);
+  result.flops = count_flops(program, prepared.costs);
+  result.unknown = unknown_calls(program, prepared.costs);
   result.assumptions = lowered.assumptions;
   if (!topology.assumption.empty())
     result.assumptions.insert(result.assumptions.begin(), topology.assumption);
@@ -322,9 +264,19 @@ Result<SimResult> simulate(const Program& program, const Schedule& schedule,
         "the kernels and the memory are those that XLA chose for compute capability {}; {} has {} "
         "and would get others",
         capability, profile.device.xla_name, profile.device.compute_capability));
-  if (std::string line = stream_assumption(program, result, options, copies); !line.empty())
+  if (std::string line = stream_assumption(program, result, prepared); !line.empty())
     result.assumptions.push_back(std::move(line));
   return result;
+}
+
+Result<SimResult> simulate(const Program& program, const Schedule& schedule,
+                           const MemoryAssignment& memory, const HardwareProfile& profile,
+                           const Topology& topology, const SimOptions& options) {
+  const Result<PreparedStep> prepared =
+      prepare_step(program, schedule, memory, profile, topology,
+                   {.base_costs = options.base_costs, .copy_streams = options.copy_streams});
+  if (!prepared.ok()) return prepared.error();
+  return simulate(program, memory, profile, topology, *prepared, options);
 }
 
 }  // namespace spillway

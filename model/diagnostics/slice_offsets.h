@@ -16,6 +16,23 @@ struct SliceWalk {
   friend bool operator==(const SliceWalk&, const SliceWalk&) = default;
 };
 
+/// Which layer of its stack is touched in iteration i of the loop: first + i x step.
+struct LayerWalk {
+  std::int64_t first = 0, step = 0;
+  friend bool operator==(const LayerWalk&, const LayerWalk&) = default;
+};
+
+/// What the index of a slice comes to, read or written. Empty: the slice is not one whole layer,
+/// the loop runs less than twice, or the index hangs on more than the loop's counter and constants,
+/// leaves its type or the stack.
+std::optional<LayerWalk> find_layer_walk(const Program& program, const FlatSchedule& schedule,
+                                         const StackAccess& access);
+
+/// The layer that a copy in straight code reads or writes, where that is constant: of the iteration
+/// that XLA peels off a pipelined loop.
+std::optional<std::int64_t> find_layer(const Program& program, const FlatSchedule& schedule,
+                                       InstructionId copy);
+
 struct WrongSlice {
   SliceWalk asked;      ///< what the index in the program comes to
   SliceWalk annotated;  ///< `dynamic_slice_config` of the copy

@@ -32,6 +32,16 @@ std::string readable(Q value) {
   return to_units_text(value);
 }
 
+std::string readable_fit(const CollectiveFit& fit) {
+  std::string text =
+      fmt::format("{} + bus bytes / {}", readable(fit.latency), readable(fit.bus_bandwidth));
+  if (fit.pipeline > Seconds(0)) text += fmt::format(", pipeline {}", readable(fit.pipeline));
+  if (fit.few_channels)
+    text += fmt::format(", up to {} at {}", readable(fit.few_channels->up_to),
+                        readable(fit.few_channels->bandwidth));
+  return text;
+}
+
 struct OriginCounts {
   std::array<int, std::size(kOriginKinds)> of{};
 
@@ -79,15 +89,27 @@ struct TextVisitor {
   void field(std::string_view key, const CollectiveCosts& costs) {
     add(key, "", costs.origin);
     for (const CollectiveFit& fit : costs.fits)
-      rows.add(
-          {fmt::format("{}  {} GPUs", indent, fit.gpus.value()),
-           fmt::format("{} + bus bytes / {}", readable(fit.latency), readable(fit.bus_bandwidth))});
+      rows.add({fmt::format("{}  {} GPUs", indent, fit.gpus.value()), readable_fit(fit)});
+  }
+  void field(std::string_view key, const GemmShape& shape) {
+    add(key,
+        fmt::format("{}, {} deep, {} operands, {} result", readable(shape.overhead),
+                    readable(shape.depth), readable(shape.operands), readable(shape.result)),
+        shape.origin);
   }
   template <typename Q>
   void table(std::string_view key, const FigureTable<Q>& figures,
              std::span<const std::string_view> types) {
     for (const std::string_view type : types)
       if (const auto found = figures.find(type); found != figures.end())
+        field(fmt::format("{}.{}", key, type), found->second);
+  }
+  template <typename Entry>
+  void optional_table(std::string_view key,
+                      const std::map<std::string, Entry, std::less<>>& entries,
+                      std::span<const std::string_view> types) {
+    for (const std::string_view type : types)
+      if (const auto found = entries.find(type); found != entries.end())
         field(fmt::format("{}.{}", key, type), found->second);
   }
 
@@ -125,6 +147,23 @@ Json to_json(const Figure<Q>& figure) {
           {"source", figure.origin.source}};
 }
 
+Json to_json(const GemmShape& shape) {
+  return {{"overhead_seconds", shape.overhead.value()}, {"depth_seconds", shape.depth.value()},
+          {"operands_factor", shape.operands.value()},  {"result_factor", shape.result.value()},
+          {"origin", name_of(shape.origin.kind)},       {"source", shape.origin.source}};
+}
+Json to_json(const CollectiveFit& fit) {
+  Json json = {{"gpus", fit.gpus.value()},
+               {"latency_seconds", fit.latency.value()},
+               {"bus_bandwidth_bytes_per_second", fit.bus_bandwidth.value()}};
+  if (fit.pipeline > Seconds(0)) json["pipeline_seconds"] = fit.pipeline.value();
+  if (fit.few_channels) {
+    json["slow_bandwidth_bytes_per_second"] = fit.few_channels->bandwidth.value();
+    json["slow_up_to_bytes"] = fit.few_channels->up_to.value();
+  }
+  return json;
+}
+
 /// Builds the object of `hw show --json`; `open` is the object we are in.
 struct JsonVisitor {
   Json root = Json::object();
@@ -152,10 +191,7 @@ struct JsonVisitor {
   }
   void field(std::string_view key, const CollectiveCosts& costs) {
     Json& json = (*open)[std::string(key)] = to_json(costs.origin);
-    for (const CollectiveFit& fit : costs.fits)
-      json["fits"].push_back({{"gpus", fit.gpus.value()},
-                              {"latency_seconds", fit.latency.value()},
-                              {"bus_bandwidth_bytes_per_second", fit.bus_bandwidth.value()}});
+    for (const CollectiveFit& fit : costs.fits) json["fits"].push_back(to_json(fit));
   }
   template <typename Q>
   void table(std::string_view key, const FigureTable<Q>& figures,
@@ -164,6 +200,16 @@ struct JsonVisitor {
     for (const std::string_view type : types)
       if (const auto found = figures.find(type); found != figures.end())
         json[std::string(type)] = to_json(found->second);
+  }
+  void optional_table(std::string_view key, const FigureTable<Factor>& figures,
+                      std::span<const std::string_view> types) {
+    if (!figures.empty()) table(key, figures, types);
+  }
+  void optional_table(std::string_view key, const GemmShapeTable& shapes,
+                      std::span<const std::string_view> types) {
+    for (const std::string_view type : types)
+      if (const auto found = shapes.find(type); found != shapes.end())
+        (*open)[std::string(key)][std::string(type)] = to_json(found->second);
   }
 };
 

@@ -113,9 +113,21 @@ CollectiveFit fit_for(const CollectiveCosts& costs, std::int64_t gpus) {
   const CollectiveFit& low = *(above - 1);
   const auto span = static_cast<double>(above->gpus.value() - low.gpus.value());
   const double t = static_cast<double>(gpus - low.gpus.value()) / span;
-  return {.gpus = Count(gpus),
-          .latency = low.latency * (1 - t) + above->latency * t,
-          .bus_bandwidth = low.bus_bandwidth * (1 - t) + above->bus_bandwidth * t};
+  const auto between = [t](auto a, auto b) { return a * (1 - t) + b * t; };
+  CollectiveFit fit{.gpus = Count(gpus),
+                    .latency = between(low.latency, above->latency),
+                    .bus_bandwidth = between(low.bus_bandwidth, above->bus_bandwidth),
+                    .pipeline = between(low.pipeline, above->pipeline),
+                    .few_channels = t < 0.5 ? low.few_channels : above->few_channels};
+  return fit;
+}
+
+/// What lies beyond the latency: CollectiveFit in model/hardware/profile.h.
+Seconds fabric_time(Bytes bus_bytes, const CollectiveFit& fit) {
+  const Seconds stream = bus_bytes / fit.bus_bandwidth;
+  const Seconds time = stream + Seconds(2 * std::sqrt(fit.pipeline.value() * stream.value()));
+  if (!fit.few_channels) return time;
+  return std::max(time, std::min(bus_bytes, fit.few_channels->up_to) / fit.few_channels->bandwidth);
 }
 
 Bytes part_of(Bytes tensor, double share) {
@@ -162,7 +174,7 @@ Cost collective_cost(const Collective& collective, const HardwareProfile& profil
         fit_for(costs_of(collective.kind, profile.scale_up), group.per_domain);
     cost.fabric_bytes = part_of(collective.tensor, volume.fabric);
     latency = fit.latency;
-    transfer = cost.fabric_bytes / fit.bus_bandwidth;
+    transfer = fabric_time(cost.fabric_bytes, fit);
   }
   if (group.domains > 1) {
     const auto crossings = static_cast<double>(group.domains - 1);

@@ -36,7 +36,7 @@ std::optional<Collective> find_collective(const Program& program, InstructionId 
 
 /// For n devices in d domains, m of them in each, S bytes of tensor, k tensors:
 ///   time = latency(m) + (d-1) r network_latency + (k-1) per_tensor
-///          + max(fabric / bus_bandwidth(m), network / nic_bandwidth)
+///          + max(transfer(fabric, m), network / nic_bandwidth)
 ///                     fabric           network            r
 ///   all-gather        (n-1)/n S        (n-1)/n S / m      1    rings through all devices, one for
 ///   reduce-scatter    (n-1)/n S        (n-1)/n S / m      1    each NIC of a domain
@@ -44,12 +44,12 @@ std::optional<Collective> find_collective(const Program& program, InstructionId 
 ///   all-to-all        (m-1)/n S        (n-m)/n S          1    each to each
 ///   permute           S                S                  1
 ///   broadcast         S                S / m              1
-/// latency and bus_bandwidth are the profile's fits (scale_up), interpolated between group sizes
-/// and the nearest beyond them. Without a second domain the terms of the network vanish, without a
-/// second device in the domain those of the fabric. HBM: what leaves a GPU is read, what arrives is
-/// written. Holds from some 64 KiB on; smaller ones come out slow, as the fits were not made for
-/// them. From: alpha-beta fits of XLA's tables; rings as in XLA's network model. Why:
-/// docs/cost-model.md#collectives
+/// latency and transfer, bytes / bus_bandwidth and what chunks and channels add, are the profile's
+/// fits (CollectiveFit), interpolated between group sizes and the nearest beyond them. Without a
+/// second domain the terms of the network vanish, without a second device in the domain those of
+/// the fabric. HBM: what leaves a GPU is read, what arrives is written. Holds from some 64 KiB on;
+/// smaller ones come out slow, as the fits were not made for them. From: fits of XLA's tables;
+/// rings as in XLA's network model. Why: docs/cost-model.md#collectives
 Cost collective_cost(const Collective& collective, const HardwareProfile& profile);
 
 }  // namespace spillway

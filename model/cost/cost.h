@@ -12,7 +12,7 @@ enum class Bound : std::uint8_t {
   kNone,      ///< nothing runs
   kCompute,   ///< the peak of matrix units or vector units
   kMemory,    ///< HBM
-  kLaunch,    ///< too small: launching it takes longer than what it does
+  kLaunch,    ///< too small to fill the device: starting it takes longer than what it does
   kHostLink,  ///< the link between GPU and host
   kNetwork,   ///< the fabric between GPUs
   kUnknown,   ///< it is not known what runs; `time` is a lower bound

@@ -30,7 +30,8 @@ OpCount count_gemm(const Computation& computation, InstructionIndex i) {
   return {.dot_flops = flops,
           .library_flops = flops,
           .matrix_type = matrix_type(left, operand_shape(computation, i, 1), full_precision),
-          .largest_product = flops};
+          .largest_product = flops,
+          .depth = depth_of(flops, result_of(computation, i))};
 }
 
 OpCount count_cudnn_convolution(const Computation& computation, InstructionIndex i) {

@@ -9,8 +9,11 @@
 namespace spillway {
 namespace {
 
-OpCount product(Flops flops, std::string_view type) {
-  return {.dot_flops = flops, .matrix_type = type, .largest_product = flops};
+OpCount product(Flops flops, std::string_view type, Shape result) {
+  return {.dot_flops = flops,
+          .matrix_type = type,
+          .largest_product = flops,
+          .depth = depth_of(flops, result)};
 }
 
 std::vector<std::int64_t> integers(const Computation& computation, InstructionIndex i,
@@ -91,6 +94,10 @@ double ragged_share(const Computation& computation, InstructionIndex i) {
 
 }  // namespace
 
+double depth_of(Flops flops, Shape result) {
+  return flops.value() / (2 * static_cast<double>(std::max<std::int64_t>(result.elements(), 1)));
+}
+
 Flops product_flops(Shape left, Shape result, std::span<const std::int64_t> contracting) {
   double flops = 2 * static_cast<double>(result.elements());
   for (const std::int64_t d : contracting)
@@ -122,7 +129,7 @@ OpCount count_convolution(const Computation& computation, InstructionIndex i, Sh
                              size_at(kernel, labels.kernel, label),
                              size_at(result, labels.output, label));
   }
-  return product(Flops(flops), type_of(computation, i));
+  return product(Flops(flops), type_of(computation, i), result);
 }
 
 OpCount count_matrix_product(const Computation& computation, InstructionIndex i) {
@@ -131,7 +138,7 @@ OpCount count_matrix_product(const Computation& computation, InstructionIndex i)
   const Shape left = operand_shape(computation, i, 0);
   Flops flops = product_flops(left, in.shape, integers(computation, i, "lhs_contracting_dims"));
   if (in.opcode == Opcode::kRaggedDot) flops = flops * ragged_share(computation, i);
-  return product(flops, type_of(computation, i));
+  return product(flops, type_of(computation, i), in.shape);
 }
 
 }  // namespace spillway

@@ -19,6 +19,9 @@ OpCount count_convolution(const Computation& computation, InstructionIndex i, Sh
 /// flops = 2 x elements of the result x sizes of the dimensions of `left` that are contracted.
 Flops product_flops(Shape left, Shape result, std::span<const std::int64_t> contracting);
 
+/// Elements that are summed for one of the result: flops / (2 x elements of the result).
+double depth_of(Flops flops, Shape result);
+
 /// The type that decides the matrix peak for operands of these types (OpCount::matrix_type).
 std::string_view matrix_type(Shape left, Shape right, bool full_precision);
 

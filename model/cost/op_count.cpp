@@ -127,6 +127,7 @@ OpCount& OpCount::operator+=(const OpCount& other) {
   if (other.largest_product > largest_product) {
     largest_product = other.largest_product;
     matrix_type = other.matrix_type;
+    depth = other.depth;
   }
   return *this;
 }

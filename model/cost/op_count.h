@@ -27,6 +27,7 @@ struct OpCount {
   /// "bf16", "f8e4m3fn", "tf32" for f32 on tensor cores, "f32" at full precision; empty for none.
   std::string_view matrix_type{};
   Flops largest_product{};
+  double depth = 0;  ///< elements that one result of the largest product sums; 0 when not known
 
   OpCount& operator+=(const OpCount& other);
 };

@@ -2,14 +2,12 @@
 
 #include <algorithm>
 
+#include "model/cost/gemm_time.h"
+
 namespace spillway {
 namespace {
 
-/// A time and what it stands for.
-struct Candidate {
-  Seconds time;
-  Bound bound = Bound::kNone;
-};
+using Candidate = BoundTime;
 
 Candidate longer(Candidate a, Candidate b) { return b.time > a.time ? b : a; }
 
@@ -60,7 +58,19 @@ double factor_of(const Work& work, const KernelCosts& kernels) {
   return factor().value.value();
 }
 
+/// A matrix product whose type has a gemm_shape. What is fused to it may outlast it.
+Candidate shaped_product(const Work& work, const GemmShape& shape, const HardwareProfile& profile) {
+  const Seconds arithmetic = work.ops.dot_flops / matrix_peak(profile.device, work.ops.matrix_type);
+  const Candidate time = gemm_time(work, arithmetic, shape, profile);
+  const Seconds vector = work.ops.vector_flops / vector_peak(profile.device);
+  return longer(time, {vector * factor_of(work, profile.kernels), Bound::kCompute});
+}
+
 Candidate kernel_time(const Work& work, const HardwareProfile& profile) {
+  if (work.kernel == KernelClass::kGemm) {
+    const GemmShape* shape = find_gemm_shape(profile.kernels, work.ops.matrix_type);
+    if (shape != nullptr) return shaped_product(work, *shape, profile);
+  }
   Candidate time = device_roofline(work, profile.device);
   time.time = time.time * factor_of(work, profile.kernels);
   const bool is_gemm = work.kernel == KernelClass::kGemm;

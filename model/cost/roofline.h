@@ -16,7 +16,8 @@ namespace spillway {
 ///   time     = kernel                      within the device
 ///              copy_latency + link         for a copy across the host link
 ///              max(kernel, link)           for a kernel that reaches into host memory
-/// overhead is gemm_overhead for matrix products, else 0; factor is the one of KernelCosts for the
+/// overhead is gemm_overhead for matrix products, else 0. Products of a type with a gemm_shape take
+/// gemm_time.h instead; factor is the one of KernelCosts for the
 /// class of the kernel (KernelClass), for matrix products by their type. Matrix flops are those of
 /// dots, and of attention with its mask taken into account. A type without a matrix peak takes the
 /// vector peak if it is f32, else the peak of bf16.

@@ -56,9 +56,9 @@ struct FlopsPerClock {
 };
 
 FlopsPerClock flops_per_clock(std::string_view compute_capability) {
-  constexpr FlopsPerClock kKnown[] = {{"8.0", 2048, 128}, {"8.6", 0, 256},     {"8.9", 1024, 256},
-                                      {"9.0", 4096, 256}, {"10.0", 8192, 256}, {"10.3", 8192, 256},
-                                      {"12.0", 1024, 256}};
+  constexpr FlopsPerClock kKnown[] = {{"8.0", 2048, 128},  {"8.6", 0, 256},     {"8.9", 1024, 256},
+                                      {"9.0", 4096, 256},  {"10.0", 8192, 256}, {"10.3", 8192, 256},
+                                      {"10.7", 8192, 256}, {"12.0", 1024, 256}};
   const auto known =
       std::ranges::find(kKnown, compute_capability, &FlopsPerClock::compute_capability);
   return known == std::end(kKnown) ? FlopsPerClock{} : *known;
@@ -109,6 +109,18 @@ void check_device(Checker& check, const Device& device) {
              per_clock.vector_f32);
 }
 
+void check_gemm_shape(Checker& check, std::string_view type, const GemmShape& shape) {
+  const std::string key = fmt::format("kernels.gemm_shape.{}", type);
+  const auto usual = [&](std::string_view name, auto value, auto most) {
+    check.usual(fmt::format("{}.{}", key, name), Figure<decltype(value)>{value, {}},
+                decltype(value)(0), most);
+  };
+  usual("overhead", shape.overhead, Seconds(5e-5));
+  usual("depth", shape.depth, Seconds(5e-5));
+  usual("operands", shape.operands, Factor(6));
+  usual("result", shape.result, Factor(6));
+}
+
 void check_kernels(Checker& check, const KernelCosts& kernels) {
   check.usual("kernels.launch_floor", kernels.launch_floor, Seconds(2e-7), Seconds(5e-5));
   check.usual("kernels.gap", kernels.gap, Seconds(0), Seconds(5e-5));
@@ -122,6 +134,8 @@ void check_kernels(Checker& check, const KernelCosts& kernels) {
       check.usual(key, figure, Factor(1), Factor(6));
   };
   for (const auto& [type, figure] : kernels.gemm) factor("gemm." + type, figure);
+  for (const auto& [type, figure] : kernels.gemm_power) factor("gemm_power." + type, figure);
+  for (const auto& [type, shape] : kernels.gemm_shape) check_gemm_shape(check, type, shape);
   factor("gemm_beside_collective", kernels.gemm_beside_collective);
   factor("attention_forward", kernels.attention_forward);
   factor("attention_backward", kernels.attention_backward);
@@ -141,8 +155,9 @@ void check_link(Checker& check, const HostLink& link, const Device& device) {
   const BytesPerSecond h = link.host_to_device.value;
   const BytesPerSecond d = link.device_to_host.value;
   check.at_most("link.both_directions", link.both_directions, h + d, "the sum of the directions");
+  // Where the host's memory bounds the link, reads alone may beat a mix: 1.6 % on GH200.
   const BytesPerSecond faster = std::max(h, d);
-  if (link.both_directions.value < faster)
+  if (link.both_directions.value < faster * 0.95)
     check.error("link.both_directions", "{} is below one direction alone, {}",
                 to_units_text(link.both_directions.value), to_units_text(faster));
   for (const auto& [key, rate] : {std::pair("link.host_to_device", h), {"link.device_to_host", d}})
@@ -180,12 +195,18 @@ void check_collective(Checker& check, const ScaleUp& fabric, std::string_view na
                       const CollectiveCosts& costs, double most_of_bandwidth) {
   const std::string key = fmt::format("fabric.scale_up.{}", name);
   for (const CollectiveFit& fit : costs.fits) {
-    if (fit.gpus < Count(2) || fit.gpus > fabric.domain_gpus.value)
+    // A domain of one GPU has no groups; its fits are for hosts that somebody joins.
+    const bool has_groups = fabric.domain_gpus.value > Count(1);
+    if (has_groups && (fit.gpus < Count(2) || fit.gpus > fabric.domain_gpus.value))
       check.error(key, "a group of {} GPUs does not fit the domain of {}", fit.gpus.value(),
                   fabric.domain_gpus.value.value());
     if (fit.bus_bandwidth > fabric.bandwidth.value * most_of_bandwidth)
       check.error(key, "{} among {} GPUs exceeds the link, {}", to_units_text(fit.bus_bandwidth),
                   fit.gpus.value(), to_units_text(fabric.bandwidth.value));
+    if (fit.few_channels && fit.few_channels->bandwidth > fit.bus_bandwidth)
+      check.error(key, "a few channels among {} GPUs, {}, are faster than all, {}",
+                  fit.gpus.value(), to_units_text(fit.few_channels->bandwidth),
+                  to_units_text(fit.bus_bandwidth));
     if (fit.latency > Seconds(5e-3))
       check.warning(key, "a latency of {} among {} GPUs is unusually long",
                     to_units_text(fit.latency), fit.gpus.value());

@@ -48,9 +48,10 @@ struct Figure {
 template <typename Q>
 using FigureTable = std::map<std::string, Figure<Q>, std::less<>>;
 
-/// The figure for a type that XLA names ("f8e4m3fn" finds `f8`, "u8" finds `s8`); null if none.
-template <typename Q>
-const Figure<Q>* find_figure(const FigureTable<Q>& table, std::string_view xla_type) {
+/// The entry for a type that XLA names ("f8e4m3fn" finds `f8`, "u8" finds `s8`); null if none.
+template <typename Entry>
+const Entry* find_figure(const std::map<std::string, Entry, std::less<>>& table,
+                         std::string_view xla_type) {
   const bool is_float = xla_type.starts_with("f8") || xla_type.starts_with("f4");
   if (is_float) xla_type = xla_type.substr(0, 2);
   const auto found = table.find(xla_type == "u8" ? std::string_view("s8") : xla_type);
@@ -74,13 +75,29 @@ struct Device {
   friend bool operator==(const Device&, const Device&) = default;
 };
 
+/// What the sizes of a matrix product cost beside its arithmetic; the formula is in
+/// model/cost/gemm_time.h.
+struct GemmShape {
+  Seconds overhead;  ///< of every product, however small
+  Seconds depth;     ///< one thread block's way along 1024 elements of the contracted dimension
+  Factor operands;   ///< of bytes / hbm_bandwidth, for what L2 holds: repeated reads, warm caches
+  Factor result;     ///< of written bytes / hbm_bandwidth, which the arithmetic does not hide
+  Origin origin;
+  friend bool operator==(const GemmShape&, const GemmShape&) = default;
+};
+using GemmShapeTable = std::map<std::string, GemmShape, std::less<>>;
+
 /// How far kernels stay behind the roofline of `Device`: time = factor x roofline, at least
-/// `launch_floor`, then `gap` until the next; matrix products: gemm_overhead + factor x roofline.
+/// `launch_floor`, then `gap` until the next. Matrix products: model/cost/gemm_time.h for types
+/// with a gemm_shape, else gemm_overhead + factor x roofline.
 struct KernelCosts {
   Figure<Seconds> launch_floor;
   Figure<Seconds> gap;
   Figure<Seconds> gemm_overhead;
-  FigureTable<Factor> gemm;  ///< by the type of the operands
+  FigureTable<Factor> gemm;  ///< by the type of the operands, at the clocks of short runs
+  FigureTable<Factor>
+      gemm_power;             ///< times that under lasting load with real operands; may be empty
+  GemmShapeTable gemm_shape;  ///< may be empty
   Figure<Factor> gemm_beside_collective;
   Figure<Factor> attention_forward;  ///< fused attention, of the matrix peak
   Figure<Factor> attention_backward;
@@ -137,12 +154,24 @@ inline Bytes memory_per_gpu(const Host& host) {
   return host.memory_per_cpu.value / host.gpus_per_cpu.value.value();
 }
 
-/// time = latency + bus bytes / bus_bandwidth, in a group of n = `gpus`. Bus bytes are those of the
-/// full tensor x 2 (n-1)/n for all-reduce, x 1 for permute, x (n-1)/n for the others.
+/// A collective that uses few channels until the message is large.
+struct FewChannels {
+  BytesPerSecond bandwidth;
+  Bytes up_to;
+  friend bool operator==(const FewChannels&, const FewChannels&) = default;
+};
+
+/// With t = bus bytes / bus_bandwidth, in a group of n = `gpus`:
+///   time = latency + max(t + 2 sqrt(pipeline t), min(bus bytes, up_to) / bandwidth of few
+///   channels)
+/// Bus bytes are those of the full tensor x 2 (n-1)/n for all-reduce, x 1 for permute, x (n-1)/n
+/// for the others. The square root is what chunks of the best size cost that wait for each other.
 struct CollectiveFit {
   Count gpus;
   Seconds latency;
   BytesPerSecond bus_bandwidth;
+  Seconds pipeline{};  ///< start-up of a chunk, times the steps it fills
+  std::optional<FewChannels> few_channels{};
   friend bool operator==(const CollectiveFit&, const CollectiveFit&) = default;
 };
 

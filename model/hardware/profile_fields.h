@@ -36,6 +36,8 @@ void visit_kernels(Kernels& kernels, Visitor& visit) {
   visit.field("gap", kernels.gap);
   visit.field("gemm_overhead", kernels.gemm_overhead);
   visit.table("gemm", kernels.gemm, kMatrixTypes);
+  visit.optional_table("gemm_power", kernels.gemm_power, kMatrixTypes);
+  visit.optional_table("gemm_shape", kernels.gemm_shape, kMatrixTypes);
   visit.field("gemm_beside_collective", kernels.gemm_beside_collective);
   visit.field("attention_forward", kernels.attention_forward);
   visit.field("attention_backward", kernels.attention_backward);
@@ -86,7 +88,8 @@ void visit_scale_out(Fabric& fabric, Visitor& visit) {
   visit.field("latency", fabric.latency);
 }
 
-/// Calls `visit.field(key, value)` and `visit.table(key, table, types)` for each field and
+/// Calls `visit.field(key, value)`, `visit.table(key, table, types)` or, for one that may be left
+/// out, `visit.optional_table(key, table, types)` for each field and
 /// `visit.section(key, visit_inside)` around those that lie deeper. `Profile` may be const.
 template <typename Profile, typename Visitor>
 void visit_profile(Profile& profile, Visitor& visit) {

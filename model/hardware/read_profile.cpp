@@ -101,6 +101,19 @@ class ProfileReader {
     open_.pop_back();
   }
 
+  /// A table that may be left out, and so may each of its types.
+  template <typename Entry>
+  void optional_table(std::string_view key, std::map<std::string, Entry, std::less<>>& out,
+                      std::span<const std::string_view> types) {
+    const auto value = map().find(key);
+    if (!value) return;
+    open_.emplace_back(*value->node, value->key_at, std::string(key), problems_);
+    for (const std::string_view type : types)
+      if (const auto entry = map().find(type)) read_figure(type, *entry, out[std::string(type)]);
+    map().finish();
+    open_.pop_back();
+  }
+
   void field(std::string_view key, CollectiveCosts& out) {
     const auto value = map().require(key, "'all_gather:' with origin, source and fits");
     if (!value) return;
@@ -189,6 +202,16 @@ class ProfileReader {
     if (const auto number = figure.find("value")) places_.emplace(&out, number->node->at);
   }
 
+  void read_figure(std::string_view key, const StrictMap::Value& value, GemmShape& out) {
+    StrictMap shape(*value.node, value.key_at, std::string(key), problems_);
+    read_quantity(shape, "overhead", "overhead", out.overhead);
+    read_quantity(shape, "depth", "depth", out.depth);
+    read_quantity(shape, "operands", "operands", out.operands);
+    read_quantity(shape, "result", "result", out.result);
+    read_origin(shape, out.origin);
+    shape.finish();
+  }
+
   /// A scalar with its unit. `name` is what the message calls it.
   template <typename Q>
   void read_quantity(StrictMap& from, std::string_view key, std::string_view name, Q& out) {
@@ -232,6 +255,12 @@ class ProfileReader {
       read_quantity(row, "gpus", "gpus", fit.gpus);
       read_quantity(row, "latency", "latency", fit.latency);
       read_quantity(row, "bus_bandwidth", "bus_bandwidth", fit.bus_bandwidth);
+      if (row.find("pipeline")) read_quantity(row, "pipeline", "pipeline", fit.pipeline);
+      if (row.find("slow_bandwidth") || row.find("slow_up_to")) {
+        FewChannels& few = fit.few_channels.emplace();
+        read_quantity(row, "slow_bandwidth", "slow_bandwidth", few.bandwidth);
+        read_quantity(row, "slow_up_to", "slow_up_to", few.up_to);
+      }
       row.finish();
       if (out.size() > 1 && fit.gpus <= out[out.size() - 2].gpus && fit.gpus > Count(0))
         problems_.add(item.at, "the group sizes of 'fits' must ascend", "sort the rows by 'gpus'");

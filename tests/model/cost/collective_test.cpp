@@ -222,6 +222,33 @@ TEST_CASE("time inside a domain is a latency and the bytes on the bus") {
   }
 }
 
+TEST_CASE("chunks that wait for each other, and few channels, add to the time on the bus") {
+  // 48 bytes on the bus of four at 4 B/s: 12 s, after a latency of 3 s
+  struct Row {
+    const char* name;
+    double pipeline;
+    std::optional<FewChannels> few;
+    double time;
+  };
+  const Row rows[] = {
+      {"neither", 0, std::nullopt, 3 + 12},
+      {"chunks", 3, std::nullopt, 3 + 12 + 2 * 6},
+      {"few channels all the way", 0, FewChannels{BytesPerSecond(2), Bytes(1000)}, 3 + 24},
+      {"few channels up to 32 bytes", 0, FewChannels{BytesPerSecond(2), Bytes(32)}, 3 + 16},
+      {"few channels that all overtake", 0, FewChannels{BytesPerSecond(2), Bytes(16)}, 3 + 12},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.name);
+    HardwareProfile machine = toy_machine();
+    machine.scale_up.all_gather.fits = {
+        {Count(4), Seconds(3), BytesPerSecond(4), Seconds(row.pipeline), row.few}};
+    const Cost cost = collective_cost(
+        {.kind = CollectiveKind::kAllGather, .tensor = Bytes(64), .group = {4, 1, 4}}, machine);
+    CHECK(cost.time.value() == doctest::Approx(row.time));
+    CHECK(cost.bound == Bound::kNetwork);
+  }
+}
+
 TEST_CASE("time across domains is that of the slower of fabric and network") {
   // 64 bytes over two domains of 4; a step of the network takes 10 s, a NIC carries 1 B/s
   struct Row {

@@ -105,30 +105,32 @@ TEST_CASE("matrix products count two operations a multiply-add and know their ty
     std::string line;
     double flops;
     const char* type;
+    double depth;  // elements summed for one of the result
   };
   const Row rows[] = {
       {"f32[4,4] dot(%p, %q), lhs_contracting_dims={1}, rhs_contracting_dims={1}", 2 * 16 * 8,
-       "tf32"},
+       "tf32", 8},
       {"f32[4,4] dot(%p, %q), lhs_contracting_dims={1}, rhs_contracting_dims={1}, "
        "operand_precision={highest,highest}",
-       2 * 16 * 8, "f32"},
+       2 * 16 * 8, "f32", 8},
       {"f32[4,4] dot(%p, %q), lhs_contracting_dims={1}, rhs_contracting_dims={1}, "
        "algorithm=dot_bf16_bf16_f32",
-       2 * 16 * 8, "bf16"},
-      {"f32[] dot(%p, %q), lhs_contracting_dims={0,1}, rhs_contracting_dims={0,1}", 2 * 32, "tf32"},
+       2 * 16 * 8, "bf16", 8},
+      {"f32[] dot(%p, %q), lhs_contracting_dims={0,1}, rhs_contracting_dims={0,1}", 2 * 32, "tf32",
+       32},
       {"bf16[2,2] dot(%m, %m), lhs_contracting_dims={0}, rhs_contracting_dims={0}", 2 * 4 * 8,
-       "bf16"},
+       "bf16", 8},
       {"f32[4,2] dot(%p, %m), lhs_contracting_dims={1}, rhs_contracting_dims={0}", 2 * 8 * 8,
-       "tf32"},
+       "tf32", 8},
       {"f32[1,4,4,5] convolution(%v, %w), window={size=3x3}, dim_labels=b01f_01io->b01f",
-       2.0 * 16 * 5 * 8 * 9, "tf32"},
+       2.0 * 16 * 5 * 8 * 9, "tf32", 72},
       // of three window places at each of six outputs, the first and the last reach into padding
       {"f32[1,6,6,5] convolution(%v, %w), window={size=3x3 pad=1_1x1_1}, "
        "dim_labels=b01f_01io->b01f",
-       2.0 * 5 * 8 * 16 * 16, "tf32"},
+       2.0 * 5 * 8 * 16 * 16, "tf32", 20480 / 360.0},
       {"f32[1,2,2,5] convolution(%v, %w), window={size=3x3 stride=2x2}, "
        "dim_labels=b01f_01io->b01f",
-       2.0 * 4 * 5 * 8 * 9, "tf32"},
+       2.0 * 4 * 5 * 8 * 9, "tf32", 72},
   };
   for (const Row& row : rows) {
     CAPTURE(row.line);
@@ -137,6 +139,7 @@ TEST_CASE("matrix products count two operations a multiply-add and know their ty
     CHECK(ops.library_flops == Flops(0));
     CHECK(ops.vector_flops == Flops(0));
     CHECK(ops.matrix_type == row.type);
+    CHECK(ops.depth == doctest::Approx(row.depth));
   }
 }
 

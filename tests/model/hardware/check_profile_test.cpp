@@ -79,6 +79,18 @@ TEST_CASE("figures that do not fit together are found") {
        "error kernels.gemm: bf16 is missing\n"},
       {"faster than the roofline", [](P& p) { p.kernels.copy.value = Factor(0.5); },
        "warning kernels.copy: 0.5 x is faster than the roofline\n"},
+      {"power that speeds up", [](P& p) { p.kernels.gemm_power["bf16"].value = Factor(0.9); },
+       "warning kernels.gemm_power.bf16: 0.9 x is faster than the roofline\n"},
+      {"an overhead in milliseconds",
+       [](P& p) { p.kernels.gemm_shape["bf16"].overhead = Seconds(5e-3); },
+       "warning kernels.gemm_shape.bf16.overhead: 5 ms is outside the usual 0 s to 50 us\n"},
+      {"few channels faster than all",
+       [](P& p) {
+         p.scale_up.collective_permute.fits.back().few_channels = {BPS(800e9), Bytes(1000)};
+       },
+       "error fabric.scale_up.collective_permute: a few channels among 72 GPUs, 800 GB/s, are "
+       "faster "
+       "than all, 667 GB/s\n"},
       {"a gap in milliseconds", [](P& p) { p.kernels.gap.value = Seconds(1.1e-3); },
        "warning kernels.gap: 1.1 ms is outside the usual 0 s to 50 us\n"},
       {"a group beyond the domain", [](P& p) { p.scale_up.domain_gpus.value = Count(64); },

@@ -33,6 +33,33 @@ TEST_CASE("a profile is read whole") {
   CHECK(toy.scale_out.latency.value == Seconds(2));
 }
 
+TEST_CASE("what may be left out is read where it is there") {
+  std::string text = toy_with("  gemm_beside_collective:", R"(  gemm_power:
+    f8: {value: 1.5 x, origin: measured, source: toy}
+  gemm_shape:
+    bf16: {overhead: 1 s, depth: 2 s, operands: 3 x, result: 4 x, origin: measured, source: toy}
+  gemm_beside_collective:)");
+  const std::string fit = "all_reduce: {origin: measured, source: toy, fits: [{gpus: 2, ";
+  text.replace(text.find(fit), fit.size(),
+               fit + "pipeline: 3 s, slow_bandwidth: 2 B/s, slow_up_to: 16 B, ");
+  const Result<HardwareProfile> read = parse_profile(text, "toy.yaml");
+  REQUIRE_MESSAGE(read.ok(), to_text(read.error()));
+  REQUIRE(read->kernels.gemm_power.size() == 1);
+  CHECK(read->kernels.gemm_power.at("f8").value == Factor(1.5));
+  REQUIRE(read->kernels.gemm_shape.size() == 1);
+  CHECK(read->kernels.gemm_shape.at("bf16") == GemmShape{.overhead = Seconds(1),
+                                                         .depth = Seconds(2),
+                                                         .operands = Factor(3),
+                                                         .result = Factor(4),
+                                                         .origin = {OriginKind::kMeasured, "toy"}});
+  const CollectiveFit& all_reduce = read->scale_up.all_reduce.fits[0];
+  CHECK(all_reduce.pipeline == Seconds(3));
+  CHECK(all_reduce.few_channels == FewChannels{BytesPerSecond(2), Bytes(16)});
+  const CollectiveFit& all_gather = read->scale_up.all_gather.fits[0];
+  CHECK(all_gather.pipeline == Seconds(0));
+  CHECK_FALSE(all_gather.few_channels.has_value());
+}
+
 TEST_CASE("figures are found by the names that XLA gives types") {
   const FigureTable<Factor> table = {
       {"bf16", {Factor(1), {}}}, {"f8", {Factor(2), {}}}, {"s8", {Factor(3), {}}}};
@@ -198,6 +225,20 @@ TEST_CASE("an error points at the line and says what would be right") {
        "toy.yaml:1:1: error: 'schema' is missing\n"
        "   1 | id: toy\n"
        "     | ^ for example schema: spillway.hardware/1"},
+      {"a shape that lacks one of its figures", "  gemm_beside_collective: {value: 1 x",
+       "  gemm_shape:\n    bf16: {overhead: 1 s, depth: 1 s, operands: 1 x, origin: inferred, "
+       "source: "
+       "toy}\n  gemm_beside_collective: {value: 1 x",
+       "toy.yaml:24:5: error: 'result' of 'bf16' is missing\n"
+       "  24 |     bf16: {overhead: 1 s, depth: 1 s, operands: 1 x, origin: inferred, source: "
+       "toy}\n"
+       "     |     ^ for example result: \"1.25 x\""},
+      {"a rate of few channels without its reach",
+       "        - {gpus: 2, latency: 1 s, bus_bandwidth: 8 B/s}\n",
+       "        - {gpus: 2, latency: 1 s, bus_bandwidth: 8 B/s, slow_bandwidth: 1 B/s}\n",
+       "toy.yaml:54:11: error: 'slow_up_to' of 'fits' is missing\n"
+       "  54 |         - {gpus: 2, latency: 1 s, bus_bandwidth: 8 B/s, slow_bandwidth: 1 B/s}\n"
+       "     |           ^ for example slow_up_to: \"480 GB\""},
       {"a collective without fits",
        "      fits:\n        - {gpus: 2, latency: 1 s, bus_bandwidth: 8 B/s}\n", "      fits: []\n",
        "toy.yaml:53:7: error: 'fits' must be a list with at least one group size\n"

@@ -229,8 +229,8 @@ TEST_CASE("an error points at the line and says what would be right") {
        "  gemm_shape:\n    bf16: {overhead: 1 s, depth: 1 s, operands: 1 x, origin: inferred, "
        "source: "
        "toy}\n  gemm_beside_collective: {value: 1 x",
-       "toy.yaml:24:5: error: 'result' of 'bf16' is missing\n"
-       "  24 |     bf16: {overhead: 1 s, depth: 1 s, operands: 1 x, origin: inferred, source: "
+       "toy.yaml:25:5: error: 'result' of 'bf16' is missing\n"
+       "  25 |     bf16: {overhead: 1 s, depth: 1 s, operands: 1 x, origin: inferred, source: "
        "toy}\n"
        "     |     ^ for example result: \"1.25 x\""},
       {"a rate of few channels without its reach",

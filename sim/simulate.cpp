@@ -194,14 +194,15 @@ void Accounting::add_wait(StepId step, const StepOrigin& origin, const engine::S
   result.exposed.push_back(std::move(wait));
 }
 
-/// Custom calls whose work is not known, each target once.
+/// Custom calls whose work is not known and was not measured, each target once.
 std::vector<std::string> unknown_calls(const Program& program, const CostTable& costs) {
   std::vector<std::string> found;
   for (const ComputationId id : ids(program.computations)) {
     if (!costs.contains(id)) continue;
-    for (const Work& work : costs.works(id)) {
-      std::string name(work.unknown);
-      if (!name.empty() && std::ranges::find(found, name) == found.end())
+    for (const InstructionIndex i : program[id].instructions()) {
+      std::string name(costs.work({id, i}).unknown);
+      const bool measured = costs.cost({id, i}).bound == Bound::kMeasured;
+      if (!name.empty() && !measured && std::ranges::find(found, name) == found.end())
         found.push_back(std::move(name));
     }
   }

@@ -47,7 +47,7 @@ struct StreamUse {
 
 struct SimResult {
   Seconds step;
-  Seconds compute_busy;     ///< kernels on the main stream
+  Seconds compute_busy;     ///< kernels on the main stream, gaps included
   Seconds collective_busy;  ///< on any stream
   Seconds device_to_host_busy, host_to_device_busy;
   Seconds exposed_device_to_host, exposed_host_to_device;

@@ -15,6 +15,7 @@ enum class Bound : std::uint8_t {
   kLaunch,    ///< too small to fill the device: starting it takes longer than what it does
   kHostLink,  ///< the link between GPU and host
   kNetwork,   ///< the fabric between GPUs
+  kMeasured,  ///< nothing: somebody measured the time
   kUnknown,   ///< it is not known what runs; `time` is a lower bound
 };
 

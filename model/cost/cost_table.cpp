@@ -148,6 +148,13 @@ class CostTableBuilder {
   const CostTable* base_;
 };
 
+void CostTable::replace_costs(ComputationId id, std::vector<Cost> costs) {
+  check(costs.size() == at(id).costs.size(), "a computation got costs for other instructions");
+  auto changed = std::make_shared<ComputationCosts>(at(id));
+  changed->costs = std::move(costs);
+  by_computation_[id] = std::move(changed);
+}
+
 CostTable costs(const Program& program, const HardwareProfile& profile, const Topology& topology) {
   return CostTableBuilder(program, profile, topology, nullptr).build();
 }

@@ -39,6 +39,9 @@ class CostTable {
   const Cost& cost(InstructionId id) const { return costs(id.computation)[id.instruction.index]; }
   const Work& work(InstructionId id) const { return works(id.computation)[id.instruction.index]; }
 
+  /// Other costs for the instructions of a computation that runs by itself; works stay.
+  void replace_costs(ComputationId id, std::vector<Cost> costs);
+
   /// Arithmetic of a computation; nothing for one that has no costs.
   OpCount ops(ComputationId id) const { return contains(id) ? at(id).ops : OpCount{}; }
 

@@ -1,6 +1,7 @@
 #include "model/cost/roofline.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "model/cost/gemm_time.h"
 
@@ -21,6 +22,11 @@ FlopsPerSecond matrix_peak(const Device& device, std::string_view type) {
   if (const auto* own = find_figure(device.matrix_peak, type)) return own->value;
   const auto* bf16 = find_figure(device.matrix_peak, "bf16");
   return type == "f32" || bf16 == nullptr ? vector_peak(device) : bf16->value;
+}
+
+bool is_product(KernelClass kernel) {
+  return kernel == KernelClass::kGemm || kernel == KernelClass::kAttentionForward ||
+         kernel == KernelClass::kAttentionBackward;
 }
 
 Candidate device_roofline(const Work& work, const Device& device) {
@@ -66,7 +72,30 @@ Candidate shaped_product(const Work& work, const GemmShape& shape, const Hardwar
   return longer(time, {vector * factor_of(work, profile.kernels), Bound::kCompute});
 }
 
+/// What arithmetic and memory take together: each hides behind the other, but the less so the
+/// closer they are. (a^4 + b^4)^(1/4), written so that it is the same on every machine.
+Seconds overlapped(Seconds a, Seconds b) {
+  const double longer = std::max(a, b).value();
+  if (longer <= 0) return Seconds(0);
+  const double r = std::min(a, b).value() / longer;
+  return Seconds(longer * std::sqrt(std::sqrt(1 + r * r * r * r)));
+}
+
+/// Everything that is no matrix product and no attention.
+Candidate element_kernel_time(const Work& work, const HardwareProfile& profile) {
+  const KernelCosts& kernels = profile.kernels;
+  const Bytes bytes = work.traffic.hbm_read + work.traffic.hbm_written;
+  const Seconds memory = bytes / profile.device.hbm_bandwidth.value * factor_of(work, kernels);
+  const Seconds arithmetic =
+      work.element_ops / vector_peak(profile.device) * kernels.vector.value.value();
+  const Seconds body = overlapped(memory, arithmetic);
+  const Seconds launch = kernels.launch_floor.value * work.launches;
+  const Bound bound = memory >= arithmetic ? Bound::kMemory : Bound::kCompute;
+  return {launch + body, launch >= body ? Bound::kLaunch : bound};
+}
+
 Candidate kernel_time(const Work& work, const HardwareProfile& profile) {
+  if (!is_product(work.kernel)) return element_kernel_time(work, profile);
   if (work.kernel == KernelClass::kGemm) {
     const GemmShape* shape = find_gemm_shape(profile.kernels, work.ops.matrix_type);
     if (shape != nullptr) return shaped_product(work, *shape, profile);
@@ -89,8 +118,8 @@ Candidate link_time(const Work& work, const HostLink& link) {
 }  // namespace
 
 std::string_view name_of(Bound bound) {
-  constexpr std::string_view kNames[] = {"none",      "compute", "memory", "launch",
-                                         "host link", "network", "unknown"};
+  constexpr std::string_view kNames[] = {"none",      "compute", "memory",   "launch",
+                                         "host link", "network", "measured", "unknown"};
   return kNames[static_cast<std::size_t>(bound)];
 }
 

@@ -9,18 +9,22 @@
 namespace spillway {
 
 /// For one kernel or copy alone on the device, with the figures of the profile:
-///   roofline = max(matrix flops / matrix_peak[type], vector flops / vector_peak,
-///                  bytes / hbm_bandwidth)
-///   kernel   = max(launches x launch_floor, overhead + factor x roofline)
+///   product  = max(launches x launch_floor, overhead + factor x roofline)
+///     roofline = max(matrix flops / matrix_peak[type], vector flops / vector_peak,
+///                    bytes / hbm_bandwidth)
+///   element  = launches x launch_floor + (memory^4 + arithmetic^4)^(1/4)
+///     memory     = factor x bytes / hbm_bandwidth
+///     arithmetic = vector x element operations / vector_peak
 ///   link     = max(bytes to the device / host_to_device, bytes to the host / device_to_host)
-///   time     = kernel                      within the device
-///              copy_latency + link         for a copy across the host link
-///              max(kernel, link)           for a kernel that reaches into host memory
-/// overhead is gemm_overhead for matrix products, else 0. Products of a type with a gemm_shape take
-/// gemm_time.h instead; factor is the one of KernelCosts for the
-/// class of the kernel (KernelClass), for matrix products by their type. Matrix flops are those of
-/// dots, and of attention with its mask taken into account. A type without a matrix peak takes the
-/// vector peak if it is f32, else the peak of bf16.
+///   time     = product or element      within the device
+///              copy_latency + link     for a copy across the host link
+///              max(kernel, link)       for a kernel that reaches into host memory
+/// Matrix products and attention are products, everything else is an element kernel. overhead is
+/// gemm_overhead for matrix products, else 0. Products of a type with a gemm_shape take
+/// gemm_time.h instead. factor is the one of KernelCosts for the class of the
+/// kernel (KernelClass), for matrix products by their type. Matrix flops are those of dots, and of
+/// attention with its mask taken into account. A type without a matrix peak takes the vector peak
+/// if it is f32, else the peak of bf16. Element operations: element_ops.h.
 /// Holds for fusions, matrix products, attention, and for copies larger than the caches. A sort is
 /// a lower bound (one pass over memory), and so is whatever is unknown (Bound::kUnknown).
 /// From: rooflines and factors of facts measured on A100, H100, B200. Why, and how good:

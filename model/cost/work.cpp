@@ -1,5 +1,6 @@
 #include "model/cost/work.h"
 
+#include "model/cost/element_ops.h"
 #include "model/cost/library_call.h"
 #include "model/cost/operand_shape.h"
 
@@ -21,6 +22,21 @@ std::string_view unknown_name(const Program& program, InstructionId id) {
                                           : in.opcode_text;
 }
 
+/// Where operations on elements hide behind something longer, or are no kernel's at all.
+bool counts_elements(const KernelKind& kind) {
+  if (kind.is_memcpy) return false;
+  switch (kind.kernel) {
+    case KernelClass::kAttentionBackward:
+    case KernelClass::kAttentionForward:
+    case KernelClass::kCollective:
+    case KernelClass::kFree:
+    case KernelClass::kGemm:
+      return false;
+    default:
+      return true;
+  }
+}
+
 }  // namespace
 
 Work work_of(const Program& program, InstructionId id) {
@@ -31,6 +47,7 @@ Work work_of(const Program& program, InstructionId id) {
   const bool wraps = computation[id.instruction].opcode == Opcode::kAsyncStart;
   work.ops =
       wraps ? count_ops(program, called_by(computation, id.instruction)) : count_ops(program, id);
+  if (counts_elements(kind)) work.element_ops = count_element_ops(program, id);
   work.traffic = count_traffic(program, id);
   if (kind.kernel == KernelClass::kUnknown) work.unknown = unknown_name(program, id);
   return work;

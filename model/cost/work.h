@@ -18,6 +18,7 @@ struct Work {
   bool is_memcpy = false;  ///< a copy engine does it, no SM
   int launches = 1;        ///< copies or kernels that follow each other
   OpCount ops{};
+  Flops element_ops{};  ///< as threads execute them (element_ops.h); none beside a product
   Traffic traffic{};
   /// Not empty when it is not known what runs: the target of a custom call, or an opcode. `traffic`
   /// is then what its operands and results add up to, and the real work may be anything above.

@@ -144,6 +144,7 @@ void check_kernels(Checker& check, const KernelCosts& kernels) {
   factor("column_reduce", kernels.column_reduce);
   factor("transpose", kernels.transpose);
   factor("copy", kernels.copy);
+  check.usual("kernels.vector", kernels.vector, Factor(1), Factor(12));
 }
 
 void check_link(Checker& check, const HostLink& link, const Device& device) {

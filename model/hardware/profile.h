@@ -87,9 +87,9 @@ struct GemmShape {
 };
 using GemmShapeTable = std::map<std::string, GemmShape, std::less<>>;
 
-/// How far kernels stay behind the roofline of `Device`: time = factor x roofline, at least
-/// `launch_floor`, then `gap` until the next. Matrix products: model/cost/gemm_time.h for types
-/// with a gemm_shape, else gemm_overhead + factor x roofline.
+/// How far kernels stay behind the roofline of `Device`: time = launch_floor + factor x roofline,
+/// then `gap` until the next; model/cost/roofline.h has the formula. Matrix products:
+/// model/cost/gemm_time.h for types with a gemm_shape, else gemm_overhead + factor x roofline.
 struct KernelCosts {
   Figure<Seconds> launch_floor;
   Figure<Seconds> gap;
@@ -106,6 +106,9 @@ struct KernelCosts {
   Figure<Factor> column_reduce;
   Figure<Factor> transpose;  ///< any fusion with a transpose inside
   Figure<Factor> copy;
+  /// Operations on elements, of the time they take at vector_peak: with index arithmetic, loads and
+  /// stores around them, and no multiply-adds.
+  Figure<Factor> vector;
   friend bool operator==(const KernelCosts&, const KernelCosts&) = default;
 };
 

@@ -46,6 +46,7 @@ void visit_kernels(Kernels& kernels, Visitor& visit) {
   visit.field("column_reduce", kernels.column_reduce);
   visit.field("transpose", kernels.transpose);
   visit.field("copy", kernels.copy);
+  visit.field("vector", kernels.vector);
 }
 
 template <typename Link, typename Visitor>

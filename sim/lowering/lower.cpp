@@ -170,7 +170,8 @@ SlotId Lowering::slot_of(InstructionId start) {
 TaskId Lowering::make_copy_task(const Cost& cost, const HostTransfer* transfer) {
   std::vector<Demand> demands = {{out_.resources.hbm, cost.hbm_bytes.value()}};
   if (transfer == nullptr)
-    return add_task(out_.program, {.latency = SimTime(0), .duration = to_sim_time(cost.time)},
+    return add_task(out_.program,
+                    {.latency = to_sim_time(cost.gap), .duration = to_sim_time(cost.time)},
                     demands);
   const bool out = transfer->direction == TransferDirection::kDeviceToHost;
   const std::int64_t bytes = transfer->bytes.value();
@@ -190,10 +191,16 @@ TaskId Lowering::make_task(InstructionId id) {
   const auto transfer = host_transfer(program_, id);
   const Cost& cost = costs_.cost(id);
   if (transfer) return make_copy_task(cost, &*transfer);
-  if (!cost.uses_sms) return make_copy_task(cost, nullptr);
-  std::vector<Demand> demands = {{out_.resources.hbm, cost.hbm_bytes.value()}};
-  std::int64_t sm_time = to_sim_time(cost.time).value();
   const bool collective = cost.kernel == KernelClass::kCollective;
+  // What was measured had its company in that run; a collective still slows kernels that were not.
+  const bool measured = cost.bound == Bound::kMeasured;
+  if (measured && !collective)
+    return add_task(out_.program,
+                    {.latency = to_sim_time(cost.gap), .duration = to_sim_time(cost.time)});
+  if (!cost.uses_sms) return make_copy_task(cost, nullptr);
+  std::vector<Demand> demands;
+  if (!measured) demands.push_back({out_.resources.hbm, cost.hbm_bytes.value()});
+  std::int64_t sm_time = to_sim_time(cost.time).value();
   if (collective) {
     // So many SMs that a matrix product beside it takes the measured factor longer.
     const double factor = profile_.kernels.gemm_beside_collective.value.value();

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "model/cost/measured_costs.h"
 #include "model/hardware/read_profile.h"
 #include "tests/model/hardware/toy_profile.h"
 #include "tests/support/toy_program.h"
@@ -141,6 +142,40 @@ TEST_CASE("a loop runs as often as XLA knows, extended or not") {
     CHECK(result.traffic.device_to_host == Bytes(48));
     CHECK(result.flops.dot_per_step == Flops(64));
   }
+}
+
+TEST_CASE("an unknown call is named, and takes what its operands and results take at least") {
+  const Program program = read_entry(
+      "  %x = f32[8] parameter(0)\n"
+      "  %mine = f32[8] custom-call(%x), custom_call_target=\"mine\"\n"
+      "  %again = f32[8] custom-call(%mine), custom_call_target=\"mine\"\n"
+      "  ROOT %other = (f32[8], u8[0]) custom-call(%again), custom_call_target=\"other\"\n");
+  const SimResult result = run(program);
+  CHECK(result.unknown == std::vector<std::string>{"mine", "other"});
+  CHECK(result.step.value() == 6);  // 64 B of HBM each
+}
+
+TEST_CASE("measured times stand for the model's, and nothing slows them again") {
+  const std::string gather =
+      "  %start = (f32[3], f32[6]) all-gather-start(%x), dimensions={0}, replica_groups={{0,1}}\n";
+  const Program program =
+      read_entry(kParameters + gather + products("a", 2) +
+                 "  %done = f32[6] all-gather-done(%start)\n"
+                 "  ROOT %mine = f32[6] custom-call(%done), custom_call_target=\"mine\"\n");
+  const HardwareProfile machine = toy_machine();
+  const CostTable modelled =
+      costs(program, machine, make_topology(program.device_count(), machine));
+  const MeasuredCosts measured = with_measured_times(
+      program, modelled,
+      {{"a0", Seconds(3)}, {"a1", Seconds(5)}, {"start", Seconds(9)}, {"mine", Seconds(7)}});
+  CHECK(measured.unmeasured.empty());
+  CHECK(measured.unmatched.empty());
+  const SimResult result = run(program, machine, {.base_costs = &measured.table});
+  CHECK(result.compute_busy == Seconds(15));
+  CHECK(result.collective_busy == Seconds(9));
+  CHECK(result.exposed_collective == Seconds(1));
+  CHECK(result.step == Seconds(16));
+  CHECK(result.unknown.empty());
 }
 
 TEST_CASE("a loop of unknown count runs once and says so") {

@@ -6,9 +6,10 @@
 
 namespace spillway::testing {
 
-/// 8 flop/s, 32 B/s of HBM, no launch cost, every factor 1. To the host 8 B/s, from it 16 B/s.
-/// Domains of 4 GPUs at 4 B/s a GPU, 2 of them a host; beyond, NICs of 1 B/s. A collective starts
-/// within a second a group of 2, three seconds a group of 4; a network step takes ten.
+/// 8 flop/s, 32 B/s of HBM, no launch cost, every factor 1; operations on elements cost nothing. To
+/// the host 8 B/s, from it 16 B/s. Domains of 4 GPUs at 4 B/s a GPU, 2 of them a host; beyond, NICs
+/// of 1 B/s. A collective starts within a second a group of 2, three seconds a group of 4; a
+/// network step takes ten.
 inline HardwareProfile toy_machine() {
   HardwareProfile toy;
   toy.id = "toy";

@@ -39,6 +39,7 @@ kernels:
   column_reduce: {value: 1 x, origin: inferred, source: toy}
   transpose: {value: 1 x, origin: inferred, source: toy}
   copy: {value: 1 x, origin: inferred, source: toy}
+  vector: {value: 1 x, origin: inferred, source: toy}
 link:
   kind: pcie
   cap_per_direction: {value: 4 B/s, origin: specification, source: toy}

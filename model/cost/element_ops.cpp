@@ -69,10 +69,9 @@ class FusedLoop {
     if (opcode == Opcode::kFusion)
       operations_ += FusedLoop(program_, called_by(computation_, i)).operations();
     if (is_operation(opcode)) operations_ += runs;
-    for (const Operand& operand : computation_.operands(i)) {
-      const double own = own_elements(operand.instruction);
-      need(operand.instruction, computes_once(i) ? std::min(runs, own) : runs);
-    }
+    const bool once = computes_once(i);
+    for (const Operand& operand : computation_.operands(i))
+      need(operand.instruction, once ? std::min(runs, own_elements(operand.instruction)) : runs);
   }
 
   /// Reads all its inputs for each time that it is computed whole; half of the operands start it.

@@ -171,8 +171,8 @@ TEST_CASE("an error points at the line and says what would be right") {
        "     |                ^ for example \"8 us\""},
       {"a count whose products overflow", "gpus_per_cpu: {value: 2,",
        "gpus_per_cpu: {value: 4000000000,",
-       "toy.yaml:40:25: error: 'gpus_per_cpu' is outside 1 to 1000000\n"
-       "  40 |   gpus_per_cpu: {value: 4000000000, origin: specification, source: toy}\n"
+       "toy.yaml:41:25: error: 'gpus_per_cpu' is outside 1 to 1000000\n"
+       "  41 |   gpus_per_cpu: {value: 4000000000, origin: specification, source: toy}\n"
        "     |                         ^ for example \"132\""},
       {"a matrix product that a collective speeds up", "gemm_beside_collective: {value: 1 x,",
        "gemm_beside_collective: {value: 0.9 x,",
@@ -186,16 +186,16 @@ TEST_CASE("an error points at the line and says what would be right") {
        "  20 |   gap: {value: -1 s, origin: inferred, source: toy}\n"
        "     |                ^ for example \"8 us\""},
       {"a count that is no whole number", "gpus_per_cpu: {value: 2,", "gpus_per_cpu: {value: 2.5,",
-       "toy.yaml:40:25: error: 'gpus_per_cpu' is '2.5', not a whole number\n"
-       "  40 |   gpus_per_cpu: {value: 2.5, origin: specification, source: toy}\n"
+       "toy.yaml:41:25: error: 'gpus_per_cpu' is '2.5', not a whole number\n"
+       "  41 |   gpus_per_cpu: {value: 2.5, origin: specification, source: toy}\n"
        "     |                         ^ for example \"132\""},
       {"a rate above its cap", "device_to_host: {value: 2 B/s,", "device_to_host: {value: 450 B/s,",
-       "toy.yaml:36:27: error: 'device_to_host' exceeds 'cap_per_direction', 4 B/s\n"
-       "  36 |   device_to_host: {value: 450 B/s, origin: measured, source: toy}\n"
+       "toy.yaml:37:27: error: 'device_to_host' exceeds 'cap_per_direction', 4 B/s\n"
+       "  37 |   device_to_host: {value: 450 B/s, origin: measured, source: toy}\n"
        "     |                           ^ a sustained rate is below what the wires carry"},
       {"a kind nobody knows", "  kind: pcie", "  kind: usb",
-       "toy.yaml:33:9: error: 'kind' of 'link' is 'usb'\n"
-       "  33 |   kind: usb\n"
+       "toy.yaml:34:9: error: 'kind' of 'link' is 'usb'\n"
+       "  34 |   kind: usb\n"
        "     |         ^ one of nvlink-c2c, pcie"},
       {"a number type nobody knows", "    bf16: {value: 8 FLOP/s",
        "    fp8: {value: 8 FLOP/s, origin: inferred, source: toy}\n    bf16: {value: 8 FLOP/s",
@@ -210,12 +210,12 @@ TEST_CASE("an error points at the line and says what would be right") {
        "measured "
        "it, how\"}"},
       {"a section that is a scalar", "link:\n  kind: pcie\n", "link: pcie\nlonk:\n  kind: pcie\n",
-       "toy.yaml:32:1: error: 'link' must be a mapping\n"
-       "  32 | link: pcie\n"
+       "toy.yaml:33:1: error: 'link' must be a mapping\n"
+       "  33 | link: pcie\n"
        "     | ^ lines of the form 'key: value'"},
       {"a section left empty", "  scale_out:\n", "  scale_out:\n  scale_aut:\n",
-       "toy.yaml:59:3: error: 'scale_out' must be a mapping\n"
-       "  59 |   scale_out:\n"
+       "toy.yaml:60:3: error: 'scale_out' must be a mapping\n"
+       "  60 |   scale_out:\n"
        "     |   ^ lines of the form 'key: value'"},
       {"another schema", "spillway.hardware/1", "spillway.hardware/2",
        "toy.yaml:1:9: error: the schema 'spillway.hardware/2' is not known\n"
@@ -241,15 +241,15 @@ TEST_CASE("an error points at the line and says what would be right") {
        "     |           ^ for example slow_up_to: \"480 GB\""},
       {"a collective without fits",
        "      fits:\n        - {gpus: 2, latency: 1 s, bus_bandwidth: 8 B/s}\n", "      fits: []\n",
-       "toy.yaml:53:7: error: 'fits' must be a list with at least one group size\n"
-       "  53 |       fits: []\n"
+       "toy.yaml:54:7: error: 'fits' must be a list with at least one group size\n"
+       "  54 |       fits: []\n"
        "     |       ^ for example fits: [{gpus: 8, latency: \"20 us\", bus_bandwidth: \"319 "
        "GB/s\"}]"},
       {"group sizes out of order", "        - {gpus: 2, latency: 1 s, bus_bandwidth: 8 B/s}\n",
        "        - {gpus: 2, latency: 1 s, bus_bandwidth: 8 B/s}\n"
        "        - {gpus: 2, latency: 2 s, bus_bandwidth: 8 B/s}\n",
-       "toy.yaml:55:11: error: the group sizes of 'fits' must ascend\n"
-       "  55 |         - {gpus: 2, latency: 2 s, bus_bandwidth: 8 B/s}\n"
+       "toy.yaml:56:11: error: the group sizes of 'fits' must ascend\n"
+       "  56 |         - {gpus: 2, latency: 2 s, bus_bandwidth: 8 B/s}\n"
        "     |           ^ sort the rows by 'gpus'"},
   };
   for (const Row& row : rows) {

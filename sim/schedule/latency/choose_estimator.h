@@ -14,11 +14,11 @@ namespace spillway {
 /// XLA's flags that decide, as the user set them; empty is unset.
 struct EstimatorFlags {
   std::optional<bool> latency_hiding{};  ///< xla_gpu_enable_latency_hiding_scheduler
-  bool sol = true;                     ///< xla_gpu_enable_analytical_sol_latency_estimator
-  bool analytical = false;             ///< xla_gpu_enable_analytical_latency_estimator
-  bool has_profile = false;            ///< xla_gpu_pgle_profile_file_or_directory_path
-  int optimization_level = 0;          ///< 1 and more: latency hiding everywhere
-  std::int64_t partition_size = 0;     ///< of xla_gpu_analytical_latency_estimator_options
+  bool sol = true;                       ///< xla_gpu_enable_analytical_sol_latency_estimator
+  bool analytical = false;               ///< xla_gpu_enable_analytical_latency_estimator
+  bool has_profile = false;              ///< xla_gpu_pgle_profile_file_or_directory_path
+  int optimization_level = 0;            ///< 1 and more: latency hiding everywhere
+  std::int64_t partition_size = 0;       ///< of xla_gpu_analytical_latency_estimator_options
 };
 
 enum class EstimatorKind : std::uint8_t { kTshirt, kSol, kAnalytical, kProfileGuided };

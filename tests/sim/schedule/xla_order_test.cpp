@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "model/hardware/read_profile.h"
 #include "model/memory/memory_report.h"
 #include "sim/simulate.h"
@@ -69,7 +71,7 @@ TEST_CASE("peak and step of programs ordered from their graph alone") {
   if (!corpus) return;
   const HardwareProfile profile = machine("gb200");
   for (const char* name : {"l8b_b2_oorr", "l8b_fl_pho1", "l405b_qkvoff", "ds671_qvoff", "mx7_full",
-                           "l8b4_unr_off", "l70b_qkvoff", "l8b_ga4_full"}) {
+                           "l8b4_unr_off", "l70b_qkvoff", "l8b_unr32_full"}) {
     CAPTURE(name);
     const testing::ScheduleDump dump =
         testing::read_schedule_dump((*corpus / name / "jit_train_step.schedule.txt.gz").string());
@@ -79,8 +81,8 @@ TEST_CASE("peak and step of programs ordered from their graph alone") {
     CHECK(ours.estimator.fell_back);
     const Outcome a = outcome(dump.program, ours.schedule, profile);
     const Outcome b = outcome(dump.program, theirs, profile);
-    CHECK(ratio(a.device, b.device) == doctest::Approx(1).epsilon(0.02));
-    CHECK(ratio(a.step, b.step) == doctest::Approx(1).epsilon(0.02));
+    CHECK(std::abs(ratio(a.device, b.device) - 1) < 0.001);
+    CHECK(std::abs(ratio(a.step, b.step) - 1) < 0.001);
   }
 }
 
@@ -98,8 +100,11 @@ TEST_CASE("memory fencing takes an unrolled program from 25.8 to 21.0 GB, as in 
   XlaOrderOptions fenced;
   fenced.fencing_threshold = 1 << 20;
   constexpr double kPlain = 25'813'409'982.0, kFenced = 21'048'680'126.0;  // corpus.csv
-  CHECK(static_cast<double>(total({}).value()) == doctest::Approx(kPlain).epsilon(0.01));
-  CHECK(static_cast<double>(total(fenced).value()) == doctest::Approx(kFenced).epsilon(0.01));
+  const auto off = [](Bytes bytes, double xla) {
+    return std::abs(static_cast<double>(bytes.value()) / xla - 1);
+  };
+  CHECK(off(total({}), kPlain) < 0.01);
+  CHECK(off(total(fenced), kFenced) < 0.01);
 }
 
 }  // namespace

@@ -40,6 +40,7 @@ struct Command {
 };
 
 Runner add_compare(CLI::App& subcommand, const Surroundings& surroundings);
+Runner add_flags(CLI::App& subcommand, const Surroundings& surroundings);
 Runner add_hw(CLI::App& subcommand, const Surroundings& surroundings);
 Runner add_inspect(CLI::App& subcommand, const Surroundings& surroundings);
 Runner add_log(CLI::App& subcommand, const Surroundings& surroundings);

@@ -1,12 +1,16 @@
 // spillway inspect PROGRAM [--names F] [--hw P [--mem-fraction f | --hbm-limit B]] [--jaxlib V]
-//                  [--json]
+//                  [--xla-flags TEXT | --xla-flags-env] [--json]
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 
 #include "cli/budget_options.h"
 #include "cli/command.h"
+#include "cli/flag_options.h"
 #include "cli/machine_options.h"
 #include "cli/names_option.h"
+#include "model/flags/check_flags.h"
+#include "model/flags/known_flags.h"
 #include "model/hlo/read_program.h"
 #include "sim/report/inspect_report.h"
 
@@ -18,22 +22,24 @@ struct InspectOptions {
   std::string names;
   MachineOptions machine;
   BudgetOptions budget;
-  std::string jaxlib;
+  FlagOptions flags;
   bool json = false;
 };
 
-/// The version on the command line, else the one the sidecar was written with.
-Result<std::optional<JaxlibVersion>> find_jaxlib(const InspectOptions& options,
-                                                 const NameList& names) {
-  if (options.jaxlib.empty()) return names.jaxlib;
-  const auto version = parse_jaxlib_version(options.jaxlib);
-  if (!version)
-    return Error{ErrorKind::kUsage,
-                 "--jaxlib '" + options.jaxlib + "' is no version",
-                 {},
-                 "",
-                 "for example --jaxlib 0.12.0.1"};
-  return version;
+/// What is wrong with the user's flags joins the diagnostics.
+std::optional<Error> add_flag_findings(const FlagOptions& options, const InspectContext& context,
+                                       InspectReport& report) {
+  const auto flags = read_user_flags(options);
+  if (!flags.ok()) return flags.error();
+  if (!*flags) return std::nullopt;
+  FlagContext where{.jaxlib = context.jaxlib.value_or(newest_probed()), .compute_capability = ""};
+  if (context.hardware != nullptr)
+    where.compute_capability = context.hardware->device.compute_capability;
+  if (auto wrong = check_version(where.jaxlib)) return wrong;
+  for (Diagnostic& finding : check_flags(**flags, where))
+    report.diagnostics.push_back(std::move(finding));
+  std::ranges::stable_sort(report.diagnostics, std::ranges::greater(), &Diagnostic::severity);
+  return std::nullopt;
 }
 
 int run_inspect(const InspectOptions& options, const Surroundings& surroundings) {
@@ -43,7 +49,7 @@ int run_inspect(const InspectOptions& options, const Surroundings& surroundings)
   if (!program.ok()) return report(program.error());
   const Result<NameList> names = load_names(options.names);
   if (!names.ok()) return report(names.error());
-  const auto jaxlib = find_jaxlib(options, *names);
+  const auto jaxlib = read_jaxlib(options.flags.jaxlib, names->jaxlib);
   if (!jaxlib.ok()) return report(jaxlib.error());
 
   InspectContext context{.dump = read_dump_facts(program->path), .jaxlib = *jaxlib};
@@ -59,7 +65,8 @@ int run_inspect(const InspectOptions& options, const Surroundings& surroundings)
     context.hardware = &machine->profile;
     context.budget = &*budget;
   }
-  const InspectReport result = make_inspect_report(*program, *names, context);
+  InspectReport result = make_inspect_report(*program, *names, context);
+  if (const auto wrong = add_flag_findings(options.flags, context, result)) return report(*wrong);
   return answer(options.json ? render_json(result) : render_text(result));
 }
 
@@ -76,8 +83,7 @@ Runner add_inspect(CLI::App& subcommand, const Surroundings& surroundings) {
   add_budget_options(subcommand, options->budget);
   for (const char* option : {"--topology", "--hbm-limit", "--mem-fraction", "--host-limit"})
     subcommand.get_option(option)->needs("--hw");
-  subcommand.add_option("--jaxlib", options->jaxlib,
-                        "the version that compiled it: says what is known of that version");
+  add_flag_options(subcommand, options->flags);
   subcommand.add_flag("--json", options->json, "for scripts: schema spillway.inspect/1");
   return [options, &surroundings] { return run_inspect(*options, surroundings); };
 }

@@ -21,6 +21,7 @@ constexpr Command kCommands[] = {
     {"plan", "what to keep and what to move to the host, and how", add_plan},
     {"compare", "what a second program holds and moves that a first one does not", add_compare},
     {"log", "what the numbers of an out-of-memory log mean, and which one decides", add_log},
+    {"flags", "XLA's flags by version, and what is wrong with a line of them", add_flags},
     {"hw", "the machines known, each figure with its origin", add_hw},
 };
 

@@ -1,11 +1,12 @@
 // spillway plan PROGRAM --hw P [--names F] [--hbm-limit B] [--mem-fraction f] [--host-limit B]
-//               [--explain NAME] [--json]
+//               [--explain NAME] [--xla-flags TEXT | --xla-flags-env] [--jaxlib V] [--json]
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <thread>
 
 #include "cli/budget_options.h"
 #include "cli/command.h"
+#include "cli/flag_options.h"
 #include "cli/machine_options.h"
 #include "cli/names_option.h"
 #include "model/hlo/read_program.h"
@@ -19,6 +20,7 @@ struct PlanCommandOptions {
   std::string names;
   MachineOptions machine;
   BudgetOptions budget;
+  FlagOptions flags;
   std::string explain;
   bool json = false;
 };
@@ -26,6 +28,10 @@ struct PlanCommandOptions {
 int run_plan(const PlanCommandOptions& options, const Surroundings& surroundings) {
   const Result<BudgetWishes> wishes = read_wishes(options.budget);
   if (!wishes.ok()) return report(wishes.error());
+  const auto jaxlib = read_jaxlib(options.flags.jaxlib, std::nullopt);
+  if (!jaxlib.ok()) return report(jaxlib.error());
+  const auto flags = read_user_flags(options.flags);
+  if (!flags.ok()) return report(flags.error());
   const Result<Program> program = read_program(options.program);
   if (!program.ok()) return report(program.error());
   const Result<Schedule> schedule = text_schedule(*program);
@@ -40,7 +46,7 @@ int run_plan(const PlanCommandOptions& options, const Surroundings& surroundings
   const std::size_t threads = std::max(1u, std::thread::hardware_concurrency());
   const Result<PlanReport> plan =
       make_plan_report(*program, *schedule, machine->profile, machine->topology, *names, *budget,
-                       {.threads = threads});
+                       {.threads = threads}, {.jaxlib = *jaxlib, .flags = *flags});
   if (!plan.ok()) return report(plan.error());
   const ExitCode code = plan->plan.fits ? kDone : kAnswerIsNo;
   if (options.explain.empty())
@@ -61,6 +67,7 @@ Runner add_plan(CLI::App& subcommand, const Surroundings& surroundings) {
   add_machine_options(subcommand, options->machine);
   add_names_option(subcommand, options->names);
   add_budget_options(subcommand, options->budget);
+  add_flag_options(subcommand, options->flags);
   subcommand.add_option("--explain", options->explain, "only why this name went where it did");
   subcommand.add_flag("--json", options->json, "for scripts: schema spillway.plan/1");
   return [options, &surroundings] { return run_plan(*options, surroundings); };

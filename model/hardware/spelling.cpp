@@ -35,11 +35,12 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string_view nearest_name(std::string_view name, std::span<const std::string> names) {
-  constexpr std::size_t kLongest = 64;  // nobody mistypes more
+std::string_view nearest_name(std::string_view name, std::span<const std::string> names,
+                              std::size_t letters_a_mistake) {
+  constexpr std::size_t kLongest = 96;  // nobody mistypes more
   if (name.size() > kLongest) return {};
   std::string_view best;
-  std::size_t best_distance = std::max<std::size_t>(1, name.size() / 3) + 1;
+  std::size_t best_distance = std::max<std::size_t>(1, name.size() / letters_a_mistake) + 1;
   for (const std::string& candidate : names) {
     if (candidate.size() > kLongest) continue;
     const std::size_t d = distance(name, candidate);

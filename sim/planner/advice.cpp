@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "model/base/format.h"
+#include "model/flags/known_flags.h"
+#include "model/plan/compiler_limit.h"
 
 namespace spillway {
 namespace {
@@ -42,19 +44,52 @@ std::string jax_policy(const PlanResult& plan) {
       python_list(saved), python_list(offloaded));
 }
 
+/// Whether a version knows a flag for certain.
+bool has_flag(const JaxlibVersion& version, std::string_view name) {
+  const KnownFlag* const flag = find_known_flag(name);
+  return flag != nullptr && knows(*flag, version) == Knows::kYes;
+}
+
+/// Whether the user has a flag at that value; of a list, whether the value is in it.
+bool is_set(const FlagSettings& users, const Setting& flag) {
+  const auto found = users.find(flag.name);
+  if (found == users.end()) return false;
+  if (!adds_up(flag.name)) return found->second == flag.value;
+  return ("," + found->second + ",").find("," + flag.value + ",") != std::string::npos;
+}
+
+/// XLA's own rematerialisation, where it would act on a plan that offloads: it counts what is
+/// pinned on the host against its limit for HBM.
+std::optional<Setting> against_rematerialisation(const AdviceContext& context) {
+  const Bytes limit = remat_limit(context.planned, context.pool);
+  const Bytes counted = context.planned.total_device + host_bytes(context.planned);
+  if (counted <= limit) return std::nullopt;
+  return Setting{
+      "xla_disable_hlo_passes", "rematerialization",
+      fmt::format("XLA would count {}, pinned host memory among it, against its limit of "
+                  "{} and recompute for nothing; what that costs is not simulated",
+                  format_bytes(counted), format_bytes(limit))};
+}
+
+std::vector<Setting> advise_flags(const PlanResult& plan, const AdviceContext& context) {
+  std::vector<Setting> flags;
+  if (!context.jaxlib || plan.best.host == Bytes(0)) return flags;
+  if (auto remat = against_rematerialisation(context)) flags.push_back(std::move(*remat));
+  flags.push_back({"xla_disable_automatic_host_compute_offload", "true",
+                   "makes it an error, not a slow step, when something computes on an offloaded "
+                   "array; changes nothing else"});
+  std::erase_if(flags, [&context](const Setting& flag) {
+    return !has_flag(*context.jaxlib, flag.name) || is_set(context.user_flags, flag);
+  });
+  return flags;
+}
+
 }  // namespace
 
-Advice advise(const PlanResult& plan, bool has_names, const std::vector<std::string>& unmatched) {
+Advice advise(const PlanResult& plan, const AdviceContext& context) {
   Advice advice;
   const PolicyCase& best = plan.best;
-  if (best.host > Bytes(0)) {
-    advice.flags.push_back({"xla_disable_hlo_passes", "rematerialization",
-                            "XLA's own rematerialisation counts pinned host memory as HBM and "
-                            "would recompute for nothing"});
-    advice.flags.push_back(
-        {"xla_disable_automatic_host_compute_offload", "true",
-         "makes it an error, not a slow step, when something computes on an offloaded array"});
-  }
+  advice.flags = advise_flags(plan, context);
   if (best.fit.smallest_fraction > kDefaultMemoryFraction && best.fit.smallest_fraction <= 1)
     advice.environment.push_back(
         {"XLA_PYTHON_CLIENT_MEM_FRACTION", fmt::format("{:.2f}", best.fit.smallest_fraction),
@@ -65,7 +100,7 @@ Advice advise(const PlanResult& plan, bool has_names, const std::vector<std::str
         {"XLA_PJRT_GPU_HOST_MEMORY_LIMIT_GB", std::to_string(host_pool_gib(best.host)),
          fmt::format("the step pins {} of host memory a device; XLA's pool has {} GiB by default",
                      format_bytes(best.host), host_pool_gib(kDefaultHostPool))});
-  if (!has_names || plan.handles.empty()) return advice;
+  if (!context.has_names || plan.handles.empty()) return advice;
   advice.maxtext.push_back({"remat_policy", "custom", ""});
   for (std::size_t k = 0; k < plan.handles.size(); ++k) {
     const std::string word(maxtext_word(best.policy[k]));
@@ -73,7 +108,7 @@ Advice advise(const PlanResult& plan, bool has_names, const std::vector<std::str
     for (const std::string& alias : plan.handles[k].aliases)
       advice.maxtext.push_back({alias, word, ""});
   }
-  for (const std::string& name : unmatched)
+  for (const std::string& name : context.unmatched)
     advice.maxtext.push_back({name, "remat", "not saved by this program"});
   advice.jax_policy = jax_policy(plan);
   return advice;

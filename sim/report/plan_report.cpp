@@ -7,11 +7,14 @@
 #include <nlohmann/json.hpp>
 
 #include "model/base/format.h"
+#include "model/flags/known_flags.h"
 #include "model/hardware/spelling.h"
 #include "model/plan/check_plan.h"
+#include "sim/report/case_text.h"
 #include "sim/report/diagnostic_text.h"
 #include "sim/report/exposed_text.h"
 #include "sim/report/origin_text.h"
+#include "sim/report/plan_flags_text.h"
 #include "sim/report/table.h"
 #include "sim/schedule/memory_scheduler.h"
 
@@ -26,38 +29,6 @@ constexpr std::size_t kExposedRows = 6;
 /// Rewritten programs against those that XLA compiled for the same policy: steps within -6.8 to
 /// +6.1 % (docs/validation.md).
 constexpr double kModelError = 0.07;
-
-std::string policy_text(const std::vector<Handle>& handles, const Policy& policy) {
-  std::string kept, offloaded;
-  for (std::size_t k = 0; k < handles.size(); ++k) {
-    std::string& list = policy[k] == Choice::kOffload ? offloaded : kept;
-    list += (list.empty() ? "" : " ") + handles[k].name;
-  }
-  if (offloaded.empty()) return "nothing offloaded";
-  return "offload " + offloaded + (kept.empty() ? "" : "; keep " + kept);
-}
-
-std::string fit_text(const PolicyCase& outcome) {
-  if (outcome.fit.fits) return "fits";
-  std::string text = "misses";
-  if (outcome.fit.over_hbm > Bytes(0)) text += " HBM by " + format_bytes(outcome.fit.over_hbm);
-  if (outcome.fit.over_host > Bytes(0))
-    text += std::string(outcome.fit.over_hbm > Bytes(0) ? "," : "") + " host by " +
-            format_bytes(outcome.fit.over_host);
-  return text;
-}
-
-std::vector<std::string> case_row(const std::string& name, const PolicyCase& c,
-                                  const std::string& what) {
-  return {name,
-          format_seconds(c.step),
-          format_bytes(c.peak_device),
-          format_bytes(c.host),
-          format_seconds(c.exposed_copies),
-          fmt::format("{:.2f}", c.fit.smallest_fraction),
-          fit_text(c),
-          what};
-}
 
 /// Baselines of the same policy in one, by all their names.
 std::vector<NamedCase> distinct(const std::vector<NamedCase>& baselines) {
@@ -75,7 +46,7 @@ std::vector<NamedCase> distinct(const std::vector<NamedCase>& baselines) {
 }
 
 std::string cases_text(const PlanReport& report) {
-  TextTable table({"", ">step", ">HBM", ">host", ">copies exposed", ">pool needed", "", "policy"});
+  TextTable table(case_heads("policy"));
   const auto policy = [&](const PolicyCase& c) {
     return policy_text(report.plan.handles, c.policy);
   };
@@ -97,35 +68,39 @@ std::string settings_text(const std::string& title, const std::vector<Setting>& 
   return table.text(0) + "\n";
 }
 
+Json flag_effects_json(const std::vector<Setting>& flags) {
+  Json json = Json::array();
+  for (const Setting& flag : flags)
+    json.push_back(
+        {{"name", flag.name},
+         {"value", flag.value},
+         {"why", flag.why},
+         {"step_seconds_change", flag.effect ? Json(flag.effect->step.value()) : Json(nullptr)},
+         {"peak_device_bytes_change",
+          flag.effect ? Json(flag.effect->peak_device.value()) : Json(nullptr)}});
+  return json;
+}
+
 Json settings_json(const std::vector<Setting>& settings) {
   Json json = Json::object();
   for (const Setting& s : settings) json[s.name] = s.value;
   return json;
 }
 
-Json policy_json(const std::vector<Handle>& handles, const Policy& policy) {
-  Json json = Json::object();
-  for (std::size_t k = 0; k < handles.size(); ++k) {
-    json[handles[k].name] = name_of(policy[k]);
-    for (const std::string& alias : handles[k].aliases) json[alias] = name_of(policy[k]);
-  }
+Json diagnostics_json(const std::vector<Diagnostic>& diagnostics) {
+  Json json = Json::array();
+  for (const Diagnostic& d : diagnostics)
+    json.push_back({{"code", d.code}, {"severity", name_of(d.severity)}, {"message", d.message()}});
   return json;
 }
 
 Json case_json(const std::vector<Handle>& handles, const PolicyCase& c) {
-  return {{"policy", policy_json(handles, c.policy)},
-          {"batch", nullptr},
-          {"seq", nullptr},
-          {"flags", Json::object()},
-          {"step_seconds", c.step.value()},
-          {"peak_device_bytes", c.peak_device.value()},
-          {"host_bytes", c.host.value()},
-          {"fits", c.fit.fits},
-          {"smallest_fraction", c.fit.smallest_fraction},
-          {"dot_flops_per_step", c.dot_flops},
-          {"d2h_bytes_per_step", c.device_to_host.value()},
-          {"h2d_bytes_per_step", c.host_to_device.value()},
-          {"exposed_copy_seconds", c.exposed_copies.value()}};
+  Json policy = Json::object();
+  visit_policy(handles, c.policy,
+               [&](const std::string& name, std::string_view choice) { policy[name] = choice; });
+  Json json{{"policy", policy}, {"batch", nullptr}, {"seq", nullptr}, {"flags", Json::object()}};
+  visit_figures(c, [&](const char* name, auto value) { json[name] = value; });
+  return json;
 }
 
 /// What every answer starts with.
@@ -255,11 +230,38 @@ std::string only_case_text(const PlanReport& report) {
 /// What to set, for a plan that can be carried out.
 std::string settings_text(const PlanReport& report) {
   const Advice& advice = report.advice;
-  std::string text = settings_text("XLA flags", advice.flags, "--", "=");
+  std::string text = flags_text(report);
   text += settings_text("Environment", advice.environment, "", "=");
   text += settings_text("MaxText", advice.maxtext, "", ": ");
   if (!advice.jax_policy.empty()) text += "JAX\n  " + advice.jax_policy + "\n\n";
   return text;
+}
+
+/// Which jaxlib the plan is for, and what is wrong with the user's flags there.
+std::optional<Error> settle_version(PlanReport& report, const NameList& names,
+                                    const HardwareProfile& profile, const FlagRequest& flags) {
+  const auto said = flags.jaxlib ? flags.jaxlib : names.jaxlib;
+  report.jaxlib = said.value_or(newest_probed());
+  report.jaxlib_is_assumed = !said;
+  if (const auto wrong = check_version(report.jaxlib)) {
+    if (flags.jaxlib || flags.flags) return wrong;
+    report.no_flags_because = wrong->text + ", and one that it does not know would end the process";
+  } else if (flags.flags) {
+    report.user_flags =
+        check_flags(*flags.flags, {report.jaxlib, profile.device.compute_capability});
+  }
+  return std::nullopt;
+}
+
+AdviceContext advice_context(const PlanReport& report, const FlagRequest& flags) {
+  AdviceContext context;
+  if (report.no_flags_because.empty()) context.jaxlib = report.jaxlib;
+  if (flags.flags) context.user_flags = settle(*flags.flags);
+  context.planned = report.best_run.memory;
+  context.pool = report.budget.pool;
+  context.has_names = report.has_names;
+  context.unmatched = report.unmatched;
+  return context;
 }
 
 }  // namespace
@@ -267,8 +269,9 @@ std::string settings_text(const PlanReport& report) {
 Result<PlanReport> make_plan_report(const Program& program, const Schedule& schedule,
                                     const HardwareProfile& profile, const Topology& topology,
                                     const NameList& names, const Budget& budget,
-                                    const PlanOptions& options) {
+                                    const PlanOptions& options, const FlagRequest& flags) {
   PlanReport report;
+  if (auto wrong = settle_version(report, names, profile, flags)) return *wrong;
   report.program_name = program.name;
   report.path = program.path;
   report.modules_in_folder = program.modules_in_folder;
@@ -283,8 +286,8 @@ Result<PlanReport> make_plan_report(const Program& program, const Schedule& sche
   if (!best_run.ok()) return best_run.error();
   report.best_run = std::move(best_run).value();
   report.unmatched = evaluator.residuals().unmatched_names;
-  report.advice = advise(report.plan, report.has_names, report.unmatched);
   report.planned = evaluator.rewrite(report.plan.best.policy);
+  report.advice = advise(report.plan, advice_context(report, flags));
   if (report.has_names) report.unnamed = unnamed_residuals(evaluator);
   const MemoryReport compiled_memory = make_memory_report(program, evaluator.memory());
   DiagnosisInput compiled{program, compiled_memory, evaluator.residuals(), evaluator.memory()};
@@ -310,10 +313,11 @@ std::string render_text(const PlanReport& report) {
                       report.budget.host_origin);
   for (const Diagnostic& diagnostic : report.diagnostics)
     if (diagnostic.severity == Severity::kError) text += to_text(diagnostic) + "\n";
-  if (plan.handles.empty()) return text + only_case_text(report);
+  if (plan.handles.empty()) return text + only_case_text(report) + user_flags_tail(report);
   text += verdict(report) + "\n";
   text += cases_text(report) + "\n" + bound_text(plan) + "\n\n" + why_lines(report) + "\n";
   if (plan.fits) text += settings_text(report);
+  text += user_flags_text(report);
   text += exposed_text(report.planned, report.best_run, kExposedRows);
   text += unknown_text(report.best_run);
   text += unnamed_lines(report);
@@ -338,6 +342,8 @@ std::string render_text(const PlanReport& report) {
       "the top of the body and ends before its first use.\n";
   for (const std::string& assumption : report.best_run.assumptions)
     text += "Assumed: " + assumption + "\n";
+  if (report.jaxlib_is_assumed)
+    text += fmt::format("Assumed: jaxlib {}, for want of --jaxlib\n", to_string(report.jaxlib));
   return text;
 }
 
@@ -407,7 +413,12 @@ std::string render_json(const PlanReport& report) {
   }
   json["pareto"] = Json::array();
   for (const PolicyCase& c : plan.pareto) json["pareto"].push_back(case_json(plan.handles, c));
+  json["jaxlib"] = to_string(report.jaxlib);
   json["flags"] = settings_json(report.advice.flags);
+  json["flag_effects"] = flag_effects_json(report.advice.flags);
+  json["no_flags_because"] = report.no_flags_because;
+  json["user_flags"] = Json(nullptr);
+  if (report.user_flags) json["user_flags"] = diagnostics_json(*report.user_flags);
   json["environment"] = settings_json(report.advice.environment);
   json["maxtext"] = settings_json(report.advice.maxtext);
   json["jax_policy"] = report.advice.jax_policy;
@@ -417,10 +428,7 @@ std::string render_json(const PlanReport& report) {
         {{"name", r.handle}, {"choice", name_of(r.choice)}, {"text", r.text}});
   json["fixed"] = report.unnamed;
   json["objections"] = report.objections;
-  json["diagnostics"] = Json::array();
-  for (const Diagnostic& d : report.diagnostics)
-    json["diagnostics"].push_back(
-        {{"code", d.code}, {"severity", name_of(d.severity)}, {"message", d.message()}});
+  json["diagnostics"] = diagnostics_json(report.diagnostics);
   json["unknown"] = report.best_run.unknown;
   json["assumptions"] = report.best_run.assumptions;
   return to_text(json);

@@ -6,10 +6,18 @@
 #include <vector>
 
 #include "model/diagnostics/diagnostics.h"
+#include "model/flags/check_flags.h"
 #include "sim/planner/advice.h"
 #include "sim/planner/planner.h"
 
 namespace spillway {
+
+/// What the user says of XLA's flags.
+struct FlagRequest {
+  /// The version that will run the plan; empty: the sidecar's, or the newest known.
+  std::optional<JaxlibVersion> jaxlib = {};
+  std::optional<FlagText> flags = {};  ///< the user's own
+};
 
 struct PlanReport {
   std::string program_name, path, hardware;
@@ -24,14 +32,18 @@ struct PlanReport {
   std::vector<std::string> unnamed;     ///< residuals that no name reaches, and so stay
   std::vector<std::string> unmatched;   ///< names that no residual carries
   std::vector<std::string> objections;  ///< of check_plan; empty when it agrees
+  JaxlibVersion jaxlib;                 ///< whose flags are recommended
+  bool jaxlib_is_assumed = false;       ///< nobody said which
+  std::string no_flags_because;         ///< why none is recommended at all; empty when any may be
+  std::optional<std::vector<Diagnostic>> user_flags;  ///< what is wrong with the user's, if given
 };
 
 /// Searches, checks the result with check_plan, and gathers what a person needs. An error: a policy
-/// cannot be simulated.
+/// cannot be simulated, or a version that was asked for has flags that are not known.
 Result<PlanReport> make_plan_report(const Program& program, const Schedule& schedule,
                                     const HardwareProfile& profile, const Topology& topology,
                                     const NameList& names, const Budget& budget,
-                                    const PlanOptions& options);
+                                    const PlanOptions& options, const FlagRequest& flags = {});
 
 /// For a person.
 std::string render_text(const PlanReport& report);

@@ -1,0 +1,49 @@
+#include "cli/flag_options.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+
+namespace spillway {
+
+void add_jaxlib_option(CLI::App& subcommand, std::string& jaxlib, const std::string& help) {
+  subcommand.add_option("--jaxlib", jaxlib, help);
+}
+
+void add_flag_options(CLI::App& subcommand, FlagOptions& options) {
+  CLI::Option* text = subcommand.add_option("--xla-flags", options.text,
+                                            "your XLA_FLAGS: what is wrong with them is said too");
+  subcommand
+      .add_flag("--xla-flags-env", options.from_environment,
+                "the same, from the environment variable XLA_FLAGS")
+      ->excludes(text);
+  add_jaxlib_option(subcommand, options.jaxlib,
+                    "the version that will run it: flags differ between versions");
+}
+
+Result<std::optional<JaxlibVersion>> read_jaxlib(const std::string& text,
+                                                 const std::optional<JaxlibVersion>& fallback) {
+  if (text.empty()) return fallback;
+  const auto version = parse_jaxlib_version(text);
+  if (!version)
+    return Error{ErrorKind::kUsage,
+                 "--jaxlib '" + text + "' is no version",
+                 {},
+                 "",
+                 "for example --jaxlib 0.12.0.1"};
+  return version;
+}
+
+std::string text_of(const FlagOptions& options) {
+  if (!options.from_environment) return options.text;
+  const char* const set = std::getenv("XLA_FLAGS");
+  return set == nullptr ? "" : set;
+}
+
+Result<std::optional<FlagText>> read_user_flags(const FlagOptions& options) {
+  if (options.text.empty() && !options.from_environment) return std::optional<FlagText>();
+  Result<FlagText> flags = read_flags_or_file(text_of(options));
+  if (!flags.ok()) return flags.error();
+  return std::optional<FlagText>(std::move(flags).value());
+}
+
+}  // namespace spillway

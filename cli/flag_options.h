@@ -1,0 +1,34 @@
+// Options about XLA's flags: --xla-flags, --xla-flags-env and --jaxlib.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cli/command.h"
+#include "model/base/jaxlib_version.h"
+#include "model/flags/read_flags.h"
+
+namespace spillway {
+
+struct FlagOptions {
+  std::string text;  ///< as XLA_FLAGS has it
+  bool from_environment = false;
+  std::string jaxlib;
+};
+
+/// --jaxlib alone.
+void add_jaxlib_option(CLI::App& subcommand, std::string& jaxlib, const std::string& help);
+/// All three.
+void add_flag_options(CLI::App& subcommand, FlagOptions& options);
+
+/// The version on the command line; else `fallback`, which may be empty.
+Result<std::optional<JaxlibVersion>> read_jaxlib(const std::string& text,
+                                                 const std::optional<JaxlibVersion>& fallback);
+
+/// The user's flags; empty where neither option was given. An error: the text names a file that is
+/// not there.
+Result<std::optional<FlagText>> read_user_flags(const FlagOptions& options);
+/// The text of them; empty where neither option was given.
+std::string text_of(const FlagOptions& options);
+
+}  // namespace spillway

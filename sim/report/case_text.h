@@ -1,0 +1,44 @@
+// A policy and what came of it, as tables and JSON show it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/planner/evaluate.h"
+
+namespace spillway {
+
+/// "offload a b; keep c".
+std::string policy_text(const std::vector<Handle>& handles, const Policy& policy);
+/// "fits", or by how much it misses what.
+std::string fit_text(const PolicyCase& outcome);
+
+/// Heads of a table of cases, and a row of it: what comes first and last is the caller's.
+std::vector<std::string> case_heads(const std::string& last);
+std::vector<std::string> case_row(const std::string& name, const PolicyCase& c,
+                                  const std::string& last);
+
+/// Every handle and alias with its choice, in their order: add(name, choice).
+template <typename Add>
+void visit_policy(const std::vector<Handle>& handles, const Policy& policy, const Add& add) {
+  for (std::size_t k = 0; k < handles.size(); ++k) {
+    add(handles[k].name, name_of(policy[k]));
+    for (const std::string& alias : handles[k].aliases) add(alias, name_of(policy[k]));
+  }
+}
+
+/// The figures of a case under their names in JSON: add(name, number).
+template <typename Add>
+void visit_figures(const PolicyCase& c, const Add& add) {
+  add("step_seconds", c.step.value());
+  add("peak_device_bytes", c.peak_device.value());
+  add("host_bytes", c.host.value());
+  add("fits", c.fit.fits);
+  add("smallest_fraction", c.fit.smallest_fraction);
+  add("dot_flops_per_step", c.dot_flops);
+  add("d2h_bytes_per_step", c.device_to_host.value());
+  add("h2d_bytes_per_step", c.host_to_device.value());
+  add("exposed_copy_seconds", c.exposed_copies.value());
+}
+
+}  // namespace spillway

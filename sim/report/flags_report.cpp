@@ -1,0 +1,210 @@
+#include "sim/report/flags_report.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "model/flags/flag_table.h"
+#include "model/flags/known_flags.h"
+#include "model/hardware/spelling.h"
+#include "sim/report/diagnostic_text.h"
+#include "sim/report/table.h"
+
+namespace spillway {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kIndent = "      ";
+
+FlagsReport::Row row_of(const KnownFlag& flag, const JaxlibVersion& version) {
+  FlagsReport::Row row;
+  row.name = flag.name;
+  row.life = life_of(flag);
+  row.in_version = knows(flag, version) == Knows::kYes;
+  row.values = name_of(flag.type);
+  const FlagInfo* const info = find_flag(flag.name);
+  if (info == nullptr) return row;
+  row.topic = info->topic;
+  row.is_stable = info->is_stable;
+  row.fallback = default_of(*info, version);
+  if (!info->values.empty()) row.values = info->values;
+  row.meaning = info->meaning;
+  row.cost = info->cost;
+  return row;
+}
+
+Error unknown_name(const std::string& name) {
+  constexpr std::size_t kLettersAMistake = 6;
+  std::vector<std::string> names;
+  for (const KnownFlag& flag : known_flags()) names.emplace_back(flag.name);
+  const std::string_view nearest = nearest_name(name, names, kLettersAMistake);
+  return {ErrorKind::kUsage,
+          "no jaxlib from " + to_string(oldest_probed()) + " to " + to_string(newest_probed()) +
+              " knows a flag " + spillway::quoted(name),
+          {},
+          "",
+          nearest.empty() ? "spillway flags lists those that matter here"
+                          : "did you mean '" + std::string(nearest) + "'?"};
+}
+
+std::string default_text(const FlagsReport::Row& row) {
+  return row.fallback.empty() ? "\"\"" : row.fallback;
+}
+
+std::string row_text(const FlagsReport::Row& row) {
+  std::string text = fmt::format("  --{}", row.name);
+  if (row.topic.empty()) {
+    text += fmt::format("\n{}takes {}; {}\n", kIndent, row.values, row.life);
+    if (const GoneFlag* gone = find_gone_flag(row.name))
+      text += wrapped(fmt::format("In its place: {}", gone->instead), kIndent);
+    return text;
+  }
+  text += fmt::format("\n{}default {}, {}, {}\n", kIndent, default_text(row),
+                      row.is_stable ? "stable" : "experimental", row.life);
+  text += wrapped(row.meaning, kIndent);
+  if (row.cost != "none") text += wrapped("Cost: " + std::string(row.cost), kIndent);
+  return text;
+}
+
+std::string environment_text() {
+  std::string text = "environment\n";
+  for (const EnvironmentInfo& variable : environment_table()) {
+    text += fmt::format("  {}\n", variable.name);
+    if (!variable.fallback.empty())
+      text += fmt::format("{}default {}\n", kIndent, variable.fallback);
+    text += wrapped(variable.meaning, kIndent);
+    text += wrapped("Cost: " + std::string(variable.cost), kIndent);
+  }
+  return text;
+}
+
+std::string scheduler_text(const FlagsReport& report) {
+  const auto& settings = report.check->settings;
+  if (!settings) return "Whether XLA hides latencies depends on the device: say --hw.\n";
+  if (!settings->hides_latencies) return "With these flags XLA does not hide latencies.\n";
+  std::string text = fmt::format(
+      "With these flags XLA hides latencies, by {}{}: {} asynchronous copies or kernels and {} "
+      "collectives in flight",
+      name_of(settings->estimator),
+      settings->estimator == BelievedCosts::kSpeedOfLight ? " estimates" : "",
+      settings->async_computes, settings->collectives);
+  if (settings->fencing_threshold_bytes >= 0)
+    text += fmt::format(", fencing at {} bytes with {} windows of slack",
+                        settings->fencing_threshold_bytes, settings->fencing_slack_windows);
+  return text + ".\n";
+}
+
+std::string check_text(const FlagsReport& report) {
+  const FlagsReport::Check& check = *report.check;
+  std::string text;
+  for (const Diagnostic& finding : check.findings) text += to_text(finding) + "\n";
+  if (check.findings.empty()) text += "Nothing odd.\n";
+  return text + (has_error(check.findings) ? "XLA would not run with these flags.\n"
+                                           : scheduler_text(report));
+}
+
+Json rows_json(const std::vector<FlagsReport::Row>& rows) {
+  Json json = Json::array();
+  for (const FlagsReport::Row& row : rows)
+    json.push_back({{"name", row.name},
+                    {"topic", row.topic},
+                    {"versions", row.life},
+                    {"in_version", row.in_version},
+                    {"stable", row.is_stable},
+                    {"default", row.topic.empty() ? Json(nullptr) : Json(row.fallback)},
+                    {"takes", row.values},
+                    {"meaning", row.meaning},
+                    {"cost", row.cost}});
+  return json;
+}
+
+Json environment_json() {
+  Json json = Json::array();
+  for (const EnvironmentInfo& variable : environment_table())
+    json.push_back({{"name", variable.name},
+                    {"default", variable.fallback},
+                    {"meaning", variable.meaning},
+                    {"cost", variable.cost}});
+  return json;
+}
+
+Json check_json(const FlagsReport::Check& check) {
+  Json json{{"text", check.text}, {"runs", !has_error(check.findings)}};
+  json["findings"] = Json::array();
+  for (const Diagnostic& d : check.findings)
+    json["findings"].push_back(
+        {{"code", d.code}, {"severity", name_of(d.severity)}, {"message", d.message()}});
+  json["hides_latencies"] = check.settings ? Json(check.settings->hides_latencies) : Json(nullptr);
+  json["estimator"] = check.settings ? Json(name_of(check.settings->estimator)) : Json(nullptr);
+  return json;
+}
+
+}  // namespace
+
+Result<FlagsReport> make_flags_report(const FlagContext& context, const std::string& hardware,
+                                      const std::vector<std::string>& names) {
+  if (auto wrong = check_version(context.jaxlib)) return *wrong;
+  FlagsReport report;
+  report.context = context;
+  report.hardware = hardware;
+  report.has_environment = names.empty();
+  for (const std::string& written : names) {
+    const std::string name = written.starts_with("--") ? written.substr(2) : written;
+    const KnownFlag* const flag = find_known_flag(name);
+    if (flag == nullptr) return unknown_name(name);
+    report.rows.push_back(row_of(*flag, context.jaxlib));
+  }
+  if (!names.empty()) return report;
+  for (const FlagInfo& info : flag_table()) {
+    FlagsReport::Row row = row_of(*find_known_flag(info.name), context.jaxlib);
+    if (row.in_version) report.rows.push_back(std::move(row));
+  }
+  return report;
+}
+
+Result<FlagsReport> make_flags_check(const FlagContext& context, const std::string& hardware,
+                                     const std::string& text, const FlagText& flags) {
+  if (auto wrong = check_version(context.jaxlib)) return *wrong;
+  FlagsReport report;
+  report.context = context;
+  report.hardware = hardware;
+  report.check = FlagsReport::Check{text, check_flags(flags, context),
+                                    schedule_settings(settle(flags), context)};
+  return report;
+}
+
+std::string render_text(const FlagsReport& report) {
+  std::string text = fmt::format("XLA flags of jaxlib {}", to_string(report.context.jaxlib));
+  if (!report.hardware.empty()) text += " on " + report.hardware;
+  text += "\n\n";
+  if (report.check) return text + check_text(report);
+  std::string topic;
+  for (const FlagsReport::Row& row : report.rows) {
+    if (row.topic != topic) text += row.topic + "\n";
+    topic = row.topic;
+    text += row_text(row);
+    if (row.name == "xla_gpu_enable_latency_hiding_scheduler" && !report.hardware.empty()) {
+      const auto unset = hides_latencies_unset(report.context);
+      text += fmt::format("{}unset on {}: {}\n", kIndent, report.hardware,
+                          !unset   ? "not known"
+                          : *unset ? "on"
+                                   : "off");
+    }
+  }
+  return report.has_environment ? text + "\n" + environment_text() : text;
+}
+
+std::string render_json(const FlagsReport& report) {
+  Json json{{"schema", "spillway.flags/1"}, {"jaxlib", to_string(report.context.jaxlib)}};
+  json["hardware"] = report.hardware.empty() ? Json(nullptr) : Json(report.hardware);
+  if (report.check) {
+    json["check"] = check_json(*report.check);
+  } else {
+    json["flags"] = rows_json(report.rows);
+    if (report.has_environment) json["environment"] = environment_json();
+  }
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace spillway

@@ -70,6 +70,7 @@ Findings latency_hiding_as_it_is(const Line& line) {
   others.erase(kLatencyHiding);
   const auto without = schedule_settings(others, line.context);
   if (!said || !without || without->hides_latencies != *said) return {};
+  if (hides_latencies_unset(line.context) != said) return {};  // other flags made it so
   return {finding(
       "no-effect", Severity::kInfo,
       fmt::format("--{}={} has no effect on your version.", kLatencyHiding, *said),

@@ -47,6 +47,22 @@ TEST_CASE("mistakes have one message and a code") {
        "README.md:1: error: is not JSON\n  the names sidecar is written by python/spillway_jax\n"},
       {"simulate examples/jax/dumps/keep --hw gb200 --topology 3", 2,
        "error: --topology '3' is not hosts x GPUs\n  for example --topology 32x4\n"},
+      {"flags --jaxlib newest", 2,
+       "error: --jaxlib 'newest' is no version\n  for example --jaxlib 0.12.0.1\n"},
+      {"flags --jaxlib 0.4.20", 2,
+       "error: the flags of jaxlib 0.4.20 are not known here: it is older than 0.4.31\n  known are "
+       "0.4.31 to 0.12.0.1\n"},
+      {"flags --xla_gpu_graph_levl", 2,
+       "The following argument was not expected: --xla_gpu_graph_levl\nRun with --help for more "
+       "information.\n"},
+      {"flags xla_gpu_graph_levl", 2,
+       "error: no jaxlib from 0.4.31 to 0.12.0.1 knows a flag 'xla_gpu_graph_levl'\n  did you mean "
+       "'xla_gpu_graph_level'?\n"},
+      {"flags xla_gpu_graph_level --check --xla_a=1", 2,
+       "NAME excludes --check\nRun with --help for more information.\n"},
+      {"plan examples/jax/dumps/keep --hw gb200 --xla-flags nowhere", 2,
+       "error: XLA would take 'nowhere' for a file of flags, and there is none\n  flags begin with "
+       "two dashes: --xla_dump_to=DIR\n"},
       {"plan examples/jax/dumps/keep --hw gb200 --hbm-limit 60", 2,
        "error: --hbm-limit '60' needs a unit\n  for example 60GiB\n"},
       {"plan examples/jax/dumps/keep --hw gb200 --hbm-limit 0GiB", 2,

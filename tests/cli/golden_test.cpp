@@ -45,6 +45,19 @@ TEST_CASE("answers stay as they are") {
        "examples/jax/dumps/keep/names.json --fail-if-peak-grows 1%"},
       {"compare/offload_qkv_keep.json",
        "compare examples/jax/dumps/offload_qkv examples/jax/dumps/keep --json"},
+      {"flags/jaxlib_0_10_2.txt", "flags --jaxlib 0.10.2 --hw h100"},
+      {"flags/names.json",
+       "flags xla_gpu_graph_level xla_gpu_enable_pipelined_host_offloading --json"},
+      {"flags/check.txt",
+       "flags --hw gb200 --check '--xla_gpu_enable_latency_hidng_scheduler=true "
+       "--xla_gpu_memory_limit_slop_factor=95% --xla_gpu_autotune_level=4 \\ --xla_dump_to=d'"},
+      {"flags/contradiction.json",
+       "flags --hw gb200 --json --check '--xla_gpu_enable_latency_hiding_scheduler=false "
+       "--xla_gpu_enable_pipelined_host_offloading=true'"},
+      {"plan/user_flags.txt",
+       "plan examples/jax/dumps/keep --names examples/jax/dumps/keep/names.json --hw gb200 "
+       "--jaxlib 0.7.0 --xla-flags '--xla_gpu_enable_latency_hiding_scheduler=true "
+       "--xla_gpu_enable_pipelined_host_offloading=true'"},
       {"hw/list.txt", "hw list"},
       {"hw/gb200.txt", "hw show gb200"},
   };

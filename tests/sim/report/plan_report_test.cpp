@@ -87,6 +87,10 @@ TEST_CASE("the JSON of plan keeps its contract") {
                         {"gap", Is::kNumber},
                         {"alternatives", Is::kList},
                         {"flags", Is::kObject},
+                        {"jaxlib", Is::kText},
+                        {"flag_effects", Is::kList},
+                        {"no_flags_because", Is::kText},
+                        {"user_flags", Is::kNull},
                         {"environment", Is::kObject},
                         {"maxtext", Is::kObject},
                         {"reasons", Is::kList}});
@@ -304,6 +308,56 @@ TEST_CASE("without names, residuals are planned under their ids and nothing is t
   CHECK(json["best"]["policy"].contains("r0"));
   CHECK(json["maxtext"].empty());
   CHECK(json["jax_policy"] == "");
+}
+
+TEST_CASE(
+    "flags are those of the version that was asked for, else of the sidecar, else the newest") {
+  Example example = read_example("keep");
+  const auto report_of = [&example](const FlagRequest& flags) {
+    return make_plan_report(example.program, example.schedule, example.profile, example.topology,
+                            example.names, example.budget(), {}, flags);
+  };
+  const auto text_of = [&](const FlagRequest& flags) {
+    return render_text(testing::value_or_fail(report_of(flags)));
+  };
+  const auto holds = [](const std::string& text, std::string_view part) {
+    return text.find(part) != std::string::npos;
+  };
+  const auto version = [](const char* text) { return parse_jaxlib_version(text); };
+  example.names.jaxlib = {};
+  CHECK(holds(text_of({}), "Assumed: jaxlib 0.12.0.1, for want of --jaxlib\n"));
+  example.names.jaxlib = version("0.7.0");
+  const std::string older = text_of({});
+  CHECK(holds(older, "XLA flags for jaxlib 0.7.0\n"));
+  CHECK_FALSE(holds(older, "for want of --jaxlib"));
+  CHECK(holds(text_of({.jaxlib = version("0.8.3"), .flags = {}}), "XLA flags for jaxlib 0.8.3\n"));
+  // Of a version that nobody asked, flags are neither recommended nor judged.
+  example.names.jaxlib = version("0.99.0");
+  const std::string unknown = text_of({});
+  check_text(unknown);
+  CHECK(holds(unknown, "  none: the flags of jaxlib 0.99.0 are not known here"));
+  CHECK_FALSE(holds(unknown, "--xla_"));
+  CHECK_FALSE(report_of({.jaxlib = {}, .flags = FlagText{}}).ok());
+  CHECK_FALSE(report_of({.jaxlib = version("0.99.0"), .flags = {}}).ok());
+}
+
+TEST_CASE("the user's flags are judged, and not recommended once more") {
+  const Example example = read_example("keep");
+  const auto report = testing::value_or_fail(make_plan_report(
+      example.program, example.schedule, example.profile, example.topology, example.names,
+      example.budget(), {},
+      {.jaxlib = {},
+       .flags = read_flags("--xla_disable_hlo_passes=algsimp,rematerialization --xla_nope")}));
+  const Json json = Json::parse(render_json(report));
+  testing::check_units(json);
+  CHECK(json["flags"].size() == 1);
+  CHECK(json["flags"]["xla_disable_automatic_host_compute_offload"] == "true");
+  REQUIRE(json["user_flags"].size() == 1);
+  CHECK(json["user_flags"][0]["code"] == "unknown-flag");
+  CHECK(json["user_flags"][0]["severity"] == "error");
+  const std::string text = render_text(report);
+  check_text(text);
+  check_tables(text, {"Your XLA flags", "XLA flags"});
 }
 
 TEST_CASE("what does not fit says by how much, in HBM and on the host") {

@@ -1,5 +1,5 @@
 // spillway plan PROGRAM --hw P [--names F] [--hbm-limit B] [--mem-fraction f] [--host-limit B]
-//               [--explain NAME] [--json]
+//               [--explain NAME] [--pgle OUT.pbtxt] [--json]
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <thread>
@@ -8,7 +8,9 @@
 #include "cli/command.h"
 #include "cli/machine_options.h"
 #include "cli/names_option.h"
+#include "cli/output_file.h"
 #include "model/hlo/read_program.h"
+#include "model/run/write_pgle.h"
 #include "sim/report/plan_report.h"
 
 namespace spillway {
@@ -20,8 +22,14 @@ struct PlanCommandOptions {
   MachineOptions machine;
   BudgetOptions budget;
   std::string explain;
+  std::string pgle;
   bool json = false;
 };
+
+/// XLA tells a text profile from a binary one by the file's name, and takes no notice of others.
+std::string ends_in_pbtxt(const std::string& path) {
+  return path.ends_with(".pbtxt") ? "" : "must end in .pbtxt: XLA ignores it otherwise";
+}
 
 int run_plan(const PlanCommandOptions& options, const Surroundings& surroundings) {
   const Result<BudgetWishes> wishes = read_wishes(options.budget);
@@ -42,6 +50,13 @@ int run_plan(const PlanCommandOptions& options, const Surroundings& surroundings
       make_plan_report(*program, *schedule, machine->profile, machine->topology, *names, *budget,
                        {.threads = threads});
   if (!plan.ok()) return report(plan.error());
+  if (!options.pgle.empty()) {
+    const PgleProfile profile =
+        make_pgle_profile(*program, costs(*program, machine->profile, machine->topology),
+                          machine->profile, machine->topology);
+    if (const ExitCode failed = write_output(options.pgle, to_pbtxt(profile)); failed != kDone)
+      return failed;
+  }
   const ExitCode code = plan->plan.fits ? kDone : kAnswerIsNo;
   if (options.explain.empty())
     return answer(options.json ? render_json(*plan) : render_text(*plan), code);
@@ -62,6 +77,10 @@ Runner add_plan(CLI::App& subcommand, const Surroundings& surroundings) {
   add_names_option(subcommand, options->names);
   add_budget_options(subcommand, options->budget);
   subcommand.add_option("--explain", options->explain, "only why this name went where it did");
+  subcommand
+      .add_option("--pgle", options->pgle,
+                  "also write what instructions and copies take, as a profile for XLA's scheduler")
+      ->check(ends_in_pbtxt);
   subcommand.add_flag("--json", options->json, "for scripts: schema spillway.plan/1");
   return [options, &surroundings] { return run_plan(*options, surroundings); };
 }

@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+"""When does a profile help XLA's scheduler with host copies, and when does memory fencing?
+
+Compiles small training steps for GPUs that this machine need not have, with XLA's scheduler left
+alone, given the profile of `spillway plan --pgle`, and fenced; simulates each result, and prints
+step time and memory side by side. docs/pgle.md has the table and what follows from it.
+
+    python3 examples/jax/pgle_study.py --out /tmp/study --spillway build/dev/cli/spillway
+
+A quarter of an hour on two idle cores. --gpu, --program, --loop and --setting choose a part.
+"""
+
+import argparse
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPOSITORY / "python"))
+from model_config import NAMES, Config
+from spillway_jax import aot, dump, target
+from spillway_jax import policy as policies
+
+DEVICES = 8
+
+PROFILE = "xla_gpu_pgle_profile_file_or_directory_path"
+FENCE = "xla_gpu_experimental_scheduler_memory_fencing_threshold_bytes"
+FENCED = {FENCE: 50 << 20}
+
+# name -> (what stands for the profile: none, ours, or with each copy's own time; XLA's flags)
+SETTINGS = {
+    "default": (None, {}),
+    "no latency hiding": (
+        None,
+        {
+            "xla_gpu_enable_latency_hiding_scheduler": False,
+            "xla_gpu_enable_analytical_sol_latency_estimator": False,
+        },
+    ),
+    "fencing": (None, FENCED),
+    "profile": ("ours", {}),
+    "profile, fencing": ("ours", FENCED),
+    "each copy alone": ("alone", {}),
+    "kernels only": ("kernels", {}),
+}
+
+# Whether the link or the GPU has more to do depends on the width: a matrix product computes
+# `width` times for each element of the activation that is moved.
+LLAMA = dict(layers=8, batch=16, seq=8192)
+PROGRAMS = {
+    "mlp 2048": ("Mlp", dict(layers=12, width=2048, inner=8192, tokens=8 << 15), "layer_input inner"),
+    "mlp 8192": ("Mlp", dict(layers=12, width=8192, inner=32768, tokens=8 << 14), "layer_input inner"),
+    "llama, all": ("Llama", LLAMA, " ".join(NAMES)),
+    "llama, q k v": ("Llama", LLAMA, " ".join(NAMES[:4])),
+}  # fmt: skip
+
+COLUMNS = ("gpu", "program", "loop", "setting", "step_ms", "exposed_copies_ms",
+           "exposed_collectives_ms", "kernels_ms", "link_ms", "device_gib", "host_gib", "found",
+           "missing")  # fmt: skip
+
+
+def make_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", required=True, type=Path, help="folder for dumps and study.csv")
+    parser.add_argument("--spillway", default="spillway", help="the binary (default: %(default)s)")
+    for name, choices in (
+        ("gpu", ("gb200", "h100")),
+        ("program", tuple(PROGRAMS)),
+        ("loop", ("scanned", "unrolled")),
+        ("setting", tuple(SETTINGS)),
+    ):
+        parser.add_argument(f"--{name}", action="append", choices=choices, default=None,
+                            help=f"may be repeated (default: all of {', '.join(choices)})")  # fmt: skip
+        parser.set_defaults(**{f"all_{name}": choices})
+    return parser
+
+
+def start_jax():
+    """JAX with the flags that all compiles share; the others go with each compile."""
+    os.environ["JAX_PLATFORMS"] = "cpu"
+    flags = dump.compile_flags("--xla_gpu_enable_triton_gemm=false")
+    os.environ["XLA_FLAGS"] = dump.flags_variable(flags)
+    jax = aot.import_jax()
+    jax.config.update("jax_enable_compilation_cache", False)
+    return jax
+
+
+def lower_step(jax, gpu_id: str, program: str, loop: str):
+    """The step, lowered; compile it as often as you like."""
+    import numpy as np
+
+    import study_steps
+
+    kind, sizes, offloaded = PROGRAMS[program]
+    if kind == "Llama":
+        model = study_steps.Llama(Config(**sizes))
+    else:
+        model = study_steps.Mlp(**sizes)
+    choices = dict.fromkeys(model.names, "recompute") | dict.fromkeys(offloaded.split(), "offload")
+    gpu = target.read_profile(target.find_profile(gpu_id, REPOSITORY / "hw_profiles"))
+    aot.answer_for_target(gpu.compute_capability)
+    text = target.target_text(gpu, target.memory_size_for_fraction(gpu.hbm_bytes, 0.75))
+    mesh = jax.sharding.Mesh(
+        np.array(aot.make_devices(text, DEVICES)),
+        ("fsdp",),
+        axis_types=(jax.sharding.AxisType.Auto,),
+    )
+    step, arguments = study_steps.make_step(
+        model, mesh, policies.make_checkpoint_policy(choices), unroll=loop == "unrolled"
+    )
+    return step.trace(*arguments).lower(lowering_platforms=("cuda",))
+
+
+def compile_into(lowered, folder: Path, flags: dict) -> dict:
+    """Compiles, and returns what XLA's log says of the profile."""
+    options = {"xla_dump_to": str(folder), "xla_dump_hlo_as_text": True, **flags}
+    with tempfile.TemporaryFile() as log:
+        # XLA writes to the process's stderr, past Python's.
+        sys.stderr.flush()
+        ours = os.dup(2)
+        os.dup2(log.fileno(), 2)
+        try:
+            lowered.compile(compiler_options=options)
+        finally:
+            os.dup2(ours, 2)
+            os.close(ours)
+        log.seek(0)
+        return read_log(log.read().decode("utf-8", "replace"))
+
+
+def read_log(text: str) -> dict:
+    """How many instructions had a cost, and which had none. Starts and dones have none on purpose:
+    a start's is found under what it wraps, or is XLA's constant."""
+    found = re.search(r"Found (\d+) instructions from the profile", text)
+    if not found:
+        return {"found": "", "missing": ""}
+    missing = re.findall(r"profile_guided_latency_estimator\.cc:\d+\] +(\S+)$", text, re.MULTILINE)
+    real = [name for name in missing if not re.search(r"-(start|done)(\.|$)", name)]
+    return {"found": int(found[1]), "missing": len(real)}
+
+
+def run_json(spillway: str, *arguments) -> dict:
+    return json.loads(
+        subprocess.run([spillway, *arguments, "--json"], check=True, capture_output=True).stdout
+    )
+
+
+def measure(spillway: str, folder: Path, gpu: str) -> dict:
+    step = run_json(spillway, "simulate", folder, "--hw", gpu)
+    memory = run_json(spillway, "inspect", folder)["memory"]
+    milliseconds = lambda *keys: round(sum(step[key] for key in keys) * 1e3, 2)
+    return {
+        "step_ms": milliseconds("step_seconds"),
+        "exposed_copies_ms": milliseconds("exposed_d2h_seconds", "exposed_h2d_seconds"),
+        "exposed_collectives_ms": milliseconds("exposed_collective_seconds"),
+        "kernels_ms": milliseconds("compute_busy_seconds"),
+        "link_ms": max(milliseconds("d2h_busy_seconds"), milliseconds("h2d_busy_seconds")),
+        "device_gib": round(memory["total_device_bytes"] / 2**30, 2),
+        "host_gib": round(memory["host_temp_bytes"] / 2**30, 2),
+    }
+
+
+def variants(profile: Path) -> dict[str, Path]:
+    """Beside the profile itself: with every copy under its own name at what it takes alone, and
+    with no copy at all; both in microseconds, as a profile of a real run would be."""
+    text = profile.read_text()
+    scale = re.search(r"microseconds x ([0-9.e+-]+)", text)
+    scale = float(scale[1]) if scale else 1.0
+    copies = dict(re.findall(r"^# host copy (\S+) takes (\S+) us", text, re.MULTILINE))
+    costs = {
+        name: float(cost) / scale
+        for name, cost in re.findall(r'name: "([^"]*)" cost_us: (\S+)', text)
+        if name not in copies
+    }
+    made = {"kernels": costs, "alone": costs | {name: float(us) for name, us in copies.items()}}
+    paths = {"ours": profile}
+    for kind, entries in made.items():
+        paths[kind] = profile.with_name(f"{kind}.pbtxt")
+        lines = (f'costs {{ name: "{n}" cost_us: {us:.3f} }}\n' for n, us in entries.items())
+        paths[kind].write_text("".join(lines))
+    return paths
+
+
+def study_program(jax, args, gpu: str, program: str, loop: str):
+    """Rows of one program. The default is always compiled: the profile has its names."""
+    lowered = lower_step(jax, gpu, program, loop)
+    folder = args.out / f"{gpu} {program} {loop}".replace(",", "").replace(" ", "_")
+    profiles = {}
+    for setting, (profile, flags) in SETTINGS.items():
+        if setting != "default" and setting not in args.setting:
+            continue
+        into = folder / setting.replace(",", "").replace(" ", "_")
+        into.mkdir(parents=True)
+        if profile:
+            flags = flags | {PROFILE: str(profiles[profile])}
+        log = compile_into(lowered, into, flags)
+        if setting == "default":
+            subprocess.run(
+                [args.spillway, "plan", into, "--hw", gpu, "--pgle", folder / "ours.pbtxt"],
+                stdout=subprocess.DEVNULL,
+                check=True,
+            )
+            profiles = variants(folder / "ours.pbtxt")
+        row = {"gpu": gpu, "program": program, "loop": loop, "setting": setting}
+        yield row | measure(args.spillway, into, gpu) | log
+
+
+def main() -> int:
+    args = make_parser().parse_args()
+    for name in ("gpu", "program", "loop", "setting"):
+        setattr(args, name, getattr(args, name) or getattr(args, f"all_{name}"))
+    args.out = args.out.resolve()
+    args.out.mkdir(parents=True, exist_ok=True)
+    os.environ.setdefault("SPILLWAY_HW_PROFILES", str(REPOSITORY / "hw_profiles"))
+    jax = start_jax()
+    with open(args.out / "study.csv", "w", newline="", encoding="utf-8") as file:
+        table = csv.DictWriter(file, COLUMNS)
+        table.writeheader()
+        for gpu in args.gpu:
+            for program in args.program:
+                for loop in args.loop:
+                    print(f"\n{program}, {loop}, {DEVICES} x {gpu}: step, copies and collectives "
+                          "exposed (ms), device, host (GiB)")  # fmt: skip
+                    for row in study_program(jax, args, gpu, program, loop):
+                        table.writerow(row)
+                        file.flush()
+                        print_row(row)
+    return 0
+
+
+def print_row(row: dict) -> None:
+    log = f"   {row['found']} costs found, {row['missing']} missing" if row["found"] else ""
+    print(f"  {row['setting']:<20}{row['step_ms']:>9.2f}{row['exposed_copies_ms']:>9.2f}"
+          f"{row['exposed_collectives_ms']:>8.2f}{row['device_gib']:>8.2f}"
+          f"{row['host_gib']:>8.2f}{log}", flush=True)  # fmt: skip
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,209 @@
+#include "model/run/write_pgle.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <unordered_set>
+
+#include "model/program/call_graph.h"
+#include "model/program/host_transfer.h"
+
+namespace spillway {
+namespace {
+
+PgleLink make_link(const HardwareProfile& profile, const Topology& topology) {
+  PgleLink link;
+  link.gpus_of_cpu = gpus_sharing_cpu(topology, profile);
+  const double gpus = static_cast<double>(link.gpus_of_cpu);
+  const Host& host = profile.host;
+  const auto one_way = [&](const Figure<BytesPerSecond>& wires,
+                           const std::optional<Figure<BytesPerSecond>>& memory) {
+    return std::min({wires.value, memory.value_or(host.memory_bandwidth).value / gpus,
+                     profile.device.hbm_bandwidth.value});
+  };
+  link.device_to_host = one_way(profile.link.device_to_host, host.memory_bandwidth_write);
+  link.host_to_device = one_way(profile.link.host_to_device, host.memory_bandwidth_read);
+  link.both_ways =
+      std::min(profile.link.both_directions.value / 2, host.memory_bandwidth.value / (2 * gpus));
+  return link;
+}
+
+/// Goes through the computations that a program runs, and adds a cost for each instruction.
+class Writer {
+ public:
+  Writer(const Program& program, const CostTable& costs, const HardwareProfile& profile,
+         const Topology& topology)
+      : program_(program),
+        costs_(costs),
+        latency_(profile.link.copy_latency.value),
+        in_loop_(inside_loops(program)),
+        run_times_(program.computations.size()) {
+    out_.program = program.name;
+    out_.hardware = profile.id;
+    out_.link = make_link(profile, topology);
+  }
+
+  PgleProfile run() {
+    for (const ComputationId id : computation_post_order(program_))
+      if (costs_.contains(id)) time_computation(id);
+    for (const ComputationId id : ids(program_.computations))
+      if (costs_.contains(id) && !wrapped_.contains(id)) add_computation(id);
+    Seconds longest;
+    for (const PgleCopy& copy : out_.copies)
+      if (!copy.has_cost) longest = std::max(longest, copy.alone);
+    if (longest > Seconds(0)) out_.units_per_us = kXlaCopyLatency / (longest.value() * 1e6);
+    return std::move(out_);
+  }
+
+ private:
+  void time_computation(ComputationId id);
+  void add_computation(ComputationId id);
+  void add_host_copy(InstructionId id, Seconds alone, Seconds of_iteration);
+  void add(std::string_view name, Seconds time);
+  Seconds time_of(InstructionId id) const;
+  Seconds time_of_called(InstructionId id) const;
+  Seconds copy_time(const HostTransfer& transfer) const;
+  std::string_view scheduled_name(InstructionId id) const;
+
+  const Program& program_;
+  const CostTable& costs_;
+  Seconds latency_;
+  IdVector<ComputationId, std::uint8_t> in_loop_;
+  /// Of the main stream, for one run of a computation.
+  IdVector<ComputationId, Seconds> run_times_;
+  std::set<ComputationId> wrapped_;  ///< by async starts, which stand for them
+  std::unordered_set<std::string_view> names_;
+  PgleProfile out_;
+};
+
+/// What the main stream does while a loop, a call or a conditional runs.
+Seconds Writer::time_of_called(InstructionId id) const {
+  const Computation& computation = program_[id.computation];
+  const auto called = computation.called(id.instruction);
+  if (computation[id.instruction].opcode == Opcode::kWhile)
+    return run_times_[called[1]] *
+           static_cast<double>(known_trip_count(computation, id.instruction).value_or(1));
+  Seconds longest;
+  for (const ComputationId branch : called) longest = std::max(longest, run_times_[branch]);
+  return longest;
+}
+
+Seconds Writer::copy_time(const HostTransfer& transfer) const {
+  const bool out = transfer.direction == TransferDirection::kDeviceToHost;
+  return latency_ + transfer.bytes / (out ? out_.link.device_to_host : out_.link.host_to_device);
+}
+
+Seconds Writer::time_of(InstructionId id) const {
+  if (is_control_flow(program_[id].opcode)) return time_of_called(id);
+  const Cost& cost = costs_.cost(id);
+  const auto transfer = host_transfer(program_, id);
+  return transfer && !cost.uses_sms ? copy_time(*transfer) : cost.time + cost.gap;
+}
+
+void Writer::time_computation(ComputationId id) {
+  for (const InstructionIndex i : program_[id].instructions()) {
+    const auto called = program_[id].called(i);
+    if (is_async_start(program_[id][i].opcode))
+      wrapped_.insert(called.begin(), called.end());
+    else
+      run_times_[id] += time_of({id, i});
+  }
+}
+
+/// The name under which XLA scheduled an instruction; empty for one that came later.
+std::string_view Writer::scheduled_name(InstructionId id) const {
+  const Computation& computation = program_[id.computation];
+  const Instruction& in = computation[id.instruction];
+  if (is_remat_clone(in)) return "";
+  const std::string_view name = metadata_field(computation, id.instruction, "scheduling_name");
+  // A copy that took the place of a get-tuple-element has its metadata, name and all.
+  const bool of_another = find_opcode(name.substr(0, name.find('.'))) == Opcode::kGetTupleElement;
+  return name.empty() || of_another ? in.name : name;
+}
+
+void Writer::add(std::string_view name, Seconds time) {
+  if (!name.empty() && names_.insert(name).second) out_.costs.push_back({std::string(name), time});
+}
+
+void Writer::add_host_copy(InstructionId id, Seconds alone, Seconds of_iteration) {
+  const auto called = program_[id.computation].called(id.instruction);
+  const bool wraps = !called.empty();
+  const std::string_view name =
+      scheduled_name(wraps ? InstructionId{called[0], program_[called[0]].root().instruction} : id);
+  out_.copies.push_back({std::string(name), alone, wraps});
+  if (wraps) add(name, of_iteration);
+}
+
+void Writer::add_computation(ComputationId id) {
+  const Computation& computation = program_[id];
+  const auto asynchronous_copy = [&](InstructionIndex i) {
+    return is_async_start(computation[i].opcode) ? host_transfer(program_, {id, i}) : std::nullopt;
+  };
+  Seconds of_iteration[2];  // by direction
+  for (const InstructionIndex i : computation.instructions())
+    if (const auto copy = asynchronous_copy(i))
+      of_iteration[static_cast<int>(copy->direction)] += copy_time(*copy);
+  for (const InstructionIndex i : computation.instructions()) {
+    const Seconds time = time_of({id, i});
+    if (const auto copy = asynchronous_copy(i)) {
+      const Seconds all = of_iteration[static_cast<int>(copy->direction)];
+      add_host_copy({id, i}, time, in_loop_[id] != 0 ? all : time);
+    } else if (time > Seconds(0)) {
+      add(scheduled_name({id, i}), time);
+    }
+  }
+}
+
+std::string escaped(std::string_view name) {
+  std::string text;
+  for (const char c : name) {
+    if (c == '"' || c == '\\') text += '\\';
+    text += c;
+  }
+  return text;
+}
+
+double gigabytes(BytesPerSecond rate) { return rate.value() * 1e-9; }
+double microseconds(Seconds time) { return time.value() * 1e6; }
+
+std::string comments(const PgleProfile& profile) {
+  const PgleLink& link = profile.link;
+  std::string text = fmt::format(
+      "# What the instructions of {} take on {}: a profile for XLA's scheduler.\n"
+      "# Names are those of one program: it holds for the same source, flags and version of XLA.\n"
+      "# Link: {:.1f} GB/s to the host and {:.1f} GB/s to the device, {};\n"
+      "# {:.1f} GB/s each while both directions are busy, which is not counted.\n",
+      profile.program, profile.hardware, gigabytes(link.device_to_host),
+      gigabytes(link.host_to_device),
+      link.gpus_of_cpu == 1 ? std::string("one GPU to a host CPU")
+                            : fmt::format("all {} GPUs of a host CPU at once", link.gpus_of_cpu),
+      gigabytes(link.both_ways));
+  if (profile.units_per_us != 1)
+    text += fmt::format(
+        "# XLA has {0:.0f} for a copy without a cost, and would charge a copy-start with one "
+        "twice.\n"
+        "# So the costs are microseconds x {1:.6g}, which makes {0:.0f} the longest of those.\n",
+        kXlaCopyLatency, profile.units_per_us);
+  for (const PgleCopy& copy : profile.copies)
+    text += fmt::format("# host copy {} takes {:.3f} us alone{}\n", copy.name,
+                        microseconds(copy.alone), copy.has_cost ? "" : ", no cost");
+  return text;
+}
+
+}  // namespace
+
+PgleProfile make_pgle_profile(const Program& program, const CostTable& costs,
+                              const HardwareProfile& profile, const Topology& topology) {
+  return Writer(program, costs, profile, topology).run();
+}
+
+std::string to_pbtxt(const PgleProfile& profile) {
+  std::string text = comments(profile);
+  for (const PgleCost& cost : profile.costs)
+    text += fmt::format("costs {{ name: \"{}\" cost_us: {:.3f} }}\n", escaped(cost.name),
+                        microseconds(cost.time) * profile.units_per_us);
+  return text;
+}
+
+}  // namespace spillway

@@ -46,23 +46,25 @@ int run_plan(const PlanCommandOptions& options, const Surroundings& surroundings
   const Result<Budget> budget = make_budget(machine->profile, machine->topology, *wishes);
   if (!budget.ok()) return report(budget.error());
   const std::size_t threads = std::max(1u, std::thread::hardware_concurrency());
-  const Result<PlanReport> plan =
+  Result<PlanReport> made =
       make_plan_report(*program, *schedule, machine->profile, machine->topology, *names, *budget,
                        {.threads = threads});
-  if (!plan.ok()) return report(plan.error());
+  if (!made.ok()) return report(made.error());
+  PlanReport plan = std::move(made).value();
   if (!options.pgle.empty()) {
     const PgleProfile profile =
         make_pgle_profile(*program, costs(*program, machine->profile, machine->topology),
                           machine->profile, machine->topology);
-    if (const ExitCode failed = write_output(options.pgle, to_pbtxt(profile)); failed != kDone)
-      return failed;
+    if (const ExitCode code = write_output(options.pgle, to_pbtxt(profile)); code != kDone)
+      return code;
+    plan.pgle = make_pgle_report(plan, profile, machine->profile.device, options.pgle);
   }
-  const ExitCode code = plan->plan.fits ? kDone : kAnswerIsNo;
+  const ExitCode code = plan.plan.fits ? kDone : kAnswerIsNo;
   if (options.explain.empty())
-    return answer(options.json ? render_json(*plan) : render_text(*plan), code);
-  const Result<Explanation> explanation = explain(*plan, options.explain);
+    return answer(options.json ? render_json(plan) : render_text(plan), code);
+  const Result<Explanation> explanation = explain(plan, options.explain);
   if (!explanation.ok()) return report(explanation.error());
-  return answer(options.json ? render_json(*plan, *explanation) : render_text(*explanation), code);
+  return answer(options.json ? render_json(plan, *explanation) : render_text(*explanation), code);
 }
 
 }  // namespace
@@ -80,7 +82,8 @@ Runner add_plan(CLI::App& subcommand, const Surroundings& surroundings) {
   subcommand
       .add_option("--pgle", options->pgle,
                   "also write what instructions and copies take, as a profile for XLA's scheduler")
-      ->check(ends_in_pbtxt);
+      ->check(ends_in_pbtxt)
+      ->excludes(subcommand.get_option("--explain"));
   subcommand.add_flag("--json", options->json, "for scripts: schema spillway.plan/1");
   return [options, &surroundings] { return run_plan(*options, surroundings); };
 }

@@ -30,9 +30,12 @@ DEVICES = 8
 
 PROFILE = "xla_gpu_pgle_profile_file_or_directory_path"
 FENCE = "xla_gpu_experimental_scheduler_memory_fencing_threshold_bytes"
-FENCED = {FENCE: 50 << 20}
+# A threshold that `plan` chooses: the smallest array that goes to the host. It names none for a
+# scanned program, and gets one that fences everything there.
+FENCED = {FENCE: None}
+FENCE_ALL = 1 << 20
 
-# name -> (what stands for the profile: none, ours, or with each copy's own time; XLA's flags)
+# name -> (what stands for the profile: none, ours, or one of `variants`; XLA's flags)
 SETTINGS = {
     "default": (None, {}),
     "no latency hiding": (
@@ -147,9 +150,10 @@ def read_log(text: str) -> dict:
 
 
 def run_json(spillway: str, *arguments) -> dict:
-    return json.loads(
-        subprocess.run([spillway, *arguments, "--json"], check=True, capture_output=True).stdout
-    )
+    done = subprocess.run([spillway, *arguments, "--json"], capture_output=True, check=False)
+    if done.returncode > 1:  # 1: the answer is no, a step that does not fit
+        raise SystemExit(done.stderr.decode())
+    return json.loads(done.stdout)
 
 
 def measure(spillway: str, folder: Path, gpu: str) -> dict:
@@ -192,7 +196,7 @@ def study_program(jax, args, gpu: str, program: str, loop: str):
     """Rows of one program. The default is always compiled: the profile has its names."""
     lowered = lower_step(jax, gpu, program, loop)
     folder = args.out / f"{gpu} {program} {loop}".replace(",", "").replace(" ", "_")
-    profiles = {}
+    advised, profiles = {}, {}
     for setting, (profile, flags) in SETTINGS.items():
         if setting != "default" and setting not in args.setting:
             continue
@@ -200,14 +204,14 @@ def study_program(jax, args, gpu: str, program: str, loop: str):
         into.mkdir(parents=True)
         if profile:
             flags = flags | {PROFILE: str(profiles[profile])}
+        if FENCE in flags:
+            flags = flags | {FENCE: int(advised.get(FENCE, FENCE_ALL))}
         log = compile_into(lowered, into, flags)
         if setting == "default":
-            subprocess.run(
-                [args.spillway, "plan", into, "--hw", gpu, "--pgle", folder / "ours.pbtxt"],
-                stdout=subprocess.DEVNULL,
-                check=True,
-            )
-            profiles = variants(folder / "ours.pbtxt")
+            ours = folder / "ours.pbtxt"
+            pgle = run_json(args.spillway, "plan", into, "--hw", gpu, "--pgle", ours)["pgle"]
+            print(f"  {pgle['text']}")
+            advised, profiles = pgle["flags"], variants(ours)
         row = {"gpu": gpu, "program": program, "loop": loop, "setting": setting}
         yield row | measure(args.spillway, into, gpu) | log
 

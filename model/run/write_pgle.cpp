@@ -59,7 +59,7 @@ class Writer {
  private:
   void time_computation(ComputationId id);
   void add_computation(ComputationId id);
-  void add_host_copy(InstructionId id, Seconds alone, Seconds of_iteration);
+  void add_host_copy(InstructionId id, Bytes bytes, Seconds alone, Seconds of_iteration);
   void add(std::string_view name, Seconds time);
   Seconds time_of(InstructionId id) const;
   Seconds time_of_called(InstructionId id) const;
@@ -126,12 +126,12 @@ void Writer::add(std::string_view name, Seconds time) {
   if (!name.empty() && names_.insert(name).second) out_.costs.push_back({std::string(name), time});
 }
 
-void Writer::add_host_copy(InstructionId id, Seconds alone, Seconds of_iteration) {
+void Writer::add_host_copy(InstructionId id, Bytes bytes, Seconds alone, Seconds of_iteration) {
   const auto called = program_[id.computation].called(id.instruction);
   const bool wraps = !called.empty();
   const std::string_view name =
       scheduled_name(wraps ? InstructionId{called[0], program_[called[0]].root().instruction} : id);
-  out_.copies.push_back({std::string(name), alone, wraps});
+  out_.copies.push_back({std::string(name), bytes, alone, wraps});
   if (wraps) add(name, of_iteration);
 }
 
@@ -148,7 +148,7 @@ void Writer::add_computation(ComputationId id) {
     const Seconds time = time_of({id, i});
     if (const auto copy = asynchronous_copy(i)) {
       const Seconds all = of_iteration[static_cast<int>(copy->direction)];
-      add_host_copy({id, i}, time, in_loop_[id] != 0 ? all : time);
+      add_host_copy({id, i}, copy->bytes, time, in_loop_[id] != 0 ? all : time);
     } else if (time > Seconds(0)) {
       add(scheduled_name({id, i}), time);
     }
@@ -201,7 +201,7 @@ PgleProfile make_pgle_profile(const Program& program, const CostTable& costs,
 std::string to_pbtxt(const PgleProfile& profile) {
   std::string text = comments(profile);
   for (const PgleCost& cost : profile.costs)
-    text += fmt::format("costs {{ name: \"{}\" cost_us: {:.3f} }}\n", escaped(cost.name),
+    text += fmt::format("costs {{ name: \"{}\" cost_us: {:.6g} }}\n", escaped(cost.name),
                         microseconds(cost.time) * profile.units_per_us);
   return text;
 }

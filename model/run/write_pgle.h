@@ -26,6 +26,7 @@ struct PgleCost {
 /// A copy across the host link.
 struct PgleCopy {
   std::string name;
+  Bytes bytes;
   Seconds alone;  ///< what it takes when no other copy runs
   /// Whether it has a cost of its own; if not, XLA's constant stands for it.
   bool has_cost = true;

@@ -237,6 +237,21 @@ std::string warning_lines(const PlanReport& report) {
   return text;
 }
 
+std::string pgle_lines(const PlanReport& report) {
+  if (!report.pgle) return "";
+  const PgleReport& pgle = *report.pgle;
+  std::string text = fmt::format(
+      "Profile for XLA's scheduler, {}: {} costs, {} copies across the "
+      "host link.\n  {}.\n",
+      pgle.path, pgle.costs, pgle.host_copies, pgle.advice.text);
+  for (const Setting& flag : pgle.advice.flags)
+    text += fmt::format("  --{}={}\n", flag.name, flag.value);
+  return text +
+         "  It has the names of this very program: compile the same source with the same "
+         "flags and XLA. What XLA then made of it, `spillway simulate` and `inspect` say of "
+         "the new dump.\n";
+}
+
 /// Of a program without handles, its one policy.
 std::string only_case_text(const PlanReport& report) {
   const PolicyCase& only = report.plan.best;
@@ -249,7 +264,8 @@ std::string only_case_text(const PlanReport& report) {
                    "(layers not scanned, or nothing saved); what it copies stays as it is",
              format_seconds(only.step), format_bytes(only.peak_device), format_bytes(only.host),
              fit_text(only)) +
-         unknown_text(report.best_run) + unnamed_lines(report) + warning_lines(report);
+         pgle_lines(report) + unknown_text(report.best_run) + unnamed_lines(report) +
+         warning_lines(report);
 }
 
 /// What to set, for a plan that can be carried out.
@@ -300,6 +316,17 @@ Result<PlanReport> make_plan_report(const Program& program, const Schedule& sche
   return report;
 }
 
+PgleReport make_pgle_report(const PlanReport& report, const PgleProfile& profile,
+                            const Device& device, const std::string& path) {
+  const PlanResult& plan = report.plan;
+  const SimResult& run = report.best_run;
+  const PgleSituation situation{.is_planned = plan.best.policy == compiled_policy(plan.handles),
+                                .kernels = run.compute_busy,
+                                .link = run.device_to_host_busy + run.host_to_device_busy};
+  return {path, profile.costs.size(), profile.copies.size(),
+          advise_pgle(profile, situation, device, path)};
+}
+
 std::string render_text(const PlanReport& report) {
   const PlanResult& plan = report.plan;
   std::string text = fmt::format("{} on {}\n{}\n", report.program_name, report.hardware,
@@ -314,6 +341,7 @@ std::string render_text(const PlanReport& report) {
   text += verdict(report) + "\n";
   text += cases_text(report) + "\n" + bound_text(plan) + "\n\n" + why_lines(report) + "\n";
   if (plan.fits) text += settings_text(report);
+  if (report.pgle) text += pgle_lines(report) + "\n";
   text += exposed_text(report.planned, report.best_run, kExposedRows);
   text += unknown_text(report.best_run);
   text += unnamed_lines(report);
@@ -411,6 +439,13 @@ std::string render_json(const PlanReport& report) {
   json["environment"] = settings_json(report.advice.environment);
   json["maxtext"] = settings_json(report.advice.maxtext);
   json["jax_policy"] = report.advice.jax_policy;
+  if (report.pgle)
+    json["pgle"] = {{"path", report.pgle->path},
+                    {"costs", report.pgle->costs},
+                    {"host_copies", report.pgle->host_copies},
+                    {"recommended", report.pgle->advice.recommended},
+                    {"flags", settings_json(report.pgle->advice.flags)},
+                    {"text", report.pgle->advice.text}};
   json["reasons"] = Json::array();
   for (const Reason& r : plan.reasons)
     json["reasons"].push_back(

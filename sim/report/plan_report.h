@@ -7,9 +7,17 @@
 
 #include "model/diagnostics/diagnostics.h"
 #include "sim/planner/advice.h"
+#include "sim/planner/pgle_advice.h"
 #include "sim/planner/planner.h"
 
 namespace spillway {
+
+/// A profile for XLA's scheduler that was written beside the answer.
+struct PgleReport {
+  std::string path;
+  std::size_t costs = 0, host_copies = 0;
+  PgleAdvice advice;
+};
 
 struct PlanReport {
   std::string program_name, path, hardware;
@@ -24,6 +32,7 @@ struct PlanReport {
   std::vector<std::string> unnamed;     ///< residuals that no name reaches, and so stay
   std::vector<std::string> unmatched;   ///< names that no residual carries
   std::vector<std::string> objections;  ///< of check_plan; empty when it agrees
+  std::optional<PgleReport> pgle;
 };
 
 /// Searches, checks the result with check_plan, and gathers what a person needs. An error: a policy
@@ -32,6 +41,10 @@ Result<PlanReport> make_plan_report(const Program& program, const Schedule& sche
                                     const HardwareProfile& profile, const Topology& topology,
                                     const NameList& names, const Budget& budget,
                                     const PlanOptions& options);
+
+/// What to say of a profile of the program as compiled, that is to be written to `path`.
+PgleReport make_pgle_report(const PlanReport& report, const PgleProfile& profile,
+                            const Device& device, const std::string& path);
 
 /// For a person.
 std::string render_text(const PlanReport& report);

@@ -57,7 +57,7 @@ int run_plan(const PlanCommandOptions& options, const Surroundings& surroundings
                           machine->profile, machine->topology);
     if (const ExitCode code = write_output(options.pgle, to_pbtxt(profile)); code != kDone)
       return code;
-    plan.pgle = make_pgle_report(plan, profile, machine->profile.device, options.pgle);
+    plan.pgle = make_pgle_report(plan, profile, options.pgle);
   }
   const ExitCode code = plan.plan.fits ? kDone : kAnswerIsNo;
   if (options.explain.empty())

@@ -30,10 +30,9 @@ DEVICES = 8
 
 PROFILE = "xla_gpu_pgle_profile_file_or_directory_path"
 FENCE = "xla_gpu_experimental_scheduler_memory_fencing_threshold_bytes"
-# A threshold that `plan` chooses: the smallest array that goes to the host. It names none for a
-# scanned program, and gets one that fences everything there.
-FENCED = {FENCE: None}
-FENCE_ALL = 1 << 20
+# What `plan` advises. With a threshold of the smallest array that goes to the host, the buffers
+# between stay where they are, and so do the arrays.
+FENCED = {FENCE: 1 << 20}
 
 # name -> (what stands for the profile: none, ours, or one of `variants`; XLA's flags)
 SETTINGS = {
@@ -196,7 +195,7 @@ def study_program(jax, args, gpu: str, program: str, loop: str):
     """Rows of one program. The default is always compiled: the profile has its names."""
     lowered = lower_step(jax, gpu, program, loop)
     folder = args.out / f"{gpu} {program} {loop}".replace(",", "").replace(" ", "_")
-    advised, profiles = {}, {}
+    profiles = {}
     for setting, (profile, flags) in SETTINGS.items():
         if setting != "default" and setting not in args.setting:
             continue
@@ -204,14 +203,12 @@ def study_program(jax, args, gpu: str, program: str, loop: str):
         into.mkdir(parents=True)
         if profile:
             flags = flags | {PROFILE: str(profiles[profile])}
-        if FENCE in flags:
-            flags = flags | {FENCE: int(advised.get(FENCE, FENCE_ALL))}
         log = compile_into(lowered, into, flags)
         if setting == "default":
             ours = folder / "ours.pbtxt"
             pgle = run_json(args.spillway, "plan", into, "--hw", gpu, "--pgle", ours)["pgle"]
             print(f"  {pgle['text']}")
-            advised, profiles = pgle["flags"], variants(ours)
+            profiles = variants(ours)
         row = {"gpu": gpu, "program": program, "loop": loop, "setting": setting}
         yield row | measure(args.spillway, into, gpu) | log
 

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "model/base/format.h"
 #include "model/diagnostics/rules.h"
-#include "model/hardware/xla_tables.h"
 #include "model/plan/compiler_limit.h"
 
 namespace spillway::internal {
@@ -135,10 +135,13 @@ std::optional<Finding> other_limit_when_live(const Evidence& in) {
 }
 
 /// Devices for which XLA has no table of matrix products, so that it schedules by fixed costs.
-/// Source: the constants of ApproximateLatencyEstimator and GpuLatencyEstimator, August 2026.
+/// Source: the keys of xla/service/gpu/model's default_matmul_perf_table, and the constants of
+/// ApproximateLatencyEstimator and GpuLatencyEstimator, both of August 2026.
 std::optional<Finding> fixed_costs(const Evidence& in) {
+  constexpr std::array kWithoutTable = {"NVIDIA GB200", "NVIDIA GB300", "NVIDIA B300"};
   if (in.hardware == nullptr || in.transfers.empty() || is_for_another(in)) return std::nullopt;
-  if (xla_times_products(in.hardware->device)) return std::nullopt;
+  if (std::ranges::find(kWithoutTable, in.hardware->device.xla_name) == kWithoutTable.end())
+    return std::nullopt;
   return Finding{
       fmt::format(
           "XLA's scheduler goes by fixed costs on {}: it has no table of matrix products for "

@@ -1,16 +1,12 @@
 #include "sim/planner/pgle_advice.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <optional>
-
-#include "model/hardware/xla_tables.h"
 
 namespace spillway {
 namespace {
 
-/// Nothing smaller is worth a constraint in XLA's graph.
+/// All but scalars and the like. With a higher threshold, even that of the smallest array that goes
+/// to the host, the buffers between kept those arrays in HBM.
 constexpr Bytes kFencedFrom{std::int64_t{1} << 20};
 
 Setting profile_flag(const std::string& path) {
@@ -20,59 +16,46 @@ Setting profile_flag(const std::string& path) {
 
 bool is_straight_line(const PgleCopy& copy) { return !copy.has_cost; }
 
-/// From the smallest array that goes to the host: one that is not fenced stays in HBM.
-Setting fencing_flag(const PgleProfile& profile) {
-  std::optional<Bytes> from;
-  for (const PgleCopy& copy : profile.copies)
-    if (is_straight_line(copy)) from = std::min(from.value_or(copy.bytes), copy.bytes);
+Setting fencing_flag() {
   return {"xla_gpu_experimental_scheduler_memory_fencing_threshold_bytes",
-          std::to_string(std::max(kFencedFrom, *from).value()),
+          std::to_string(kFencedFrom.value()),
           "what went to the host leaves HBM before its next use comes near"};
 }
 
-PgleAdvice advise_unrolled(const PgleProfile& profile, bool link_bound, const std::string& path) {
+PgleAdvice advise_unrolled(bool link_bound, const std::string& path) {
   PgleAdvice advice;
-  advice.flags = {fencing_flag(profile)};
+  advice.flags = {fencing_flag()};
   if (link_bound) {
     advice.text =
-        "Not recommended: the copies take longer than all kernels together, and there memory "
-        "fencing by itself gained as much";
+        "Not recommended: the copies take longer than all kernels together. There memory fencing "
+        "gained by itself, and the profile lost as often as it gained";
     return advice;
   }
   advice.recommended = true;
   advice.flags.push_back(profile_flag(path));
   advice.text =
-      "Recommended together with memory fencing, with which step and HBM both gained: the copies "
-      "stand outside loops. Fencing by itself needs least HBM; the profile by itself takes more "
-      "than neither";
+      "Recommended together with memory fencing: the copies stand outside loops, and there the two "
+      "made steps faster with less HBM. Fencing by itself takes least HBM; the profile by itself "
+      "is as fast, and takes more";
   return advice;
 }
 
-PgleAdvice advise_scanned(bool link_bound, const Device& device, const std::string& path) {
-  PgleAdvice advice;
-  if (link_bound) {
-    advice.text =
-        "Not recommended: the copies take longer than all kernels together, and there HBM grew";
-  } else if (xla_times_products(device)) {
-    advice.text = fmt::format(
-        "Not recommended: the copies are in loops, and XLA has times of its own for {}; there "
-        "nothing was gained",
-        device.xla_name);
-  } else {
-    advice.recommended = true;
-    advice.flags = {profile_flag(path)};
-    advice.text = fmt::format(
-        "Recommended: XLA has no times of its own for {}, and with these the step gained without "
-        "more HBM",
-        device.xla_name);
-  }
-  return advice;
+PgleAdvice advise_scanned(bool link_bound, const std::string& path) {
+  if (link_bound)
+    return {false,
+            {},
+            "Not recommended: the copies take longer than all kernels together. There steps became "
+            "faster, but took more HBM"};
+  return {true,
+          {profile_flag(path)},
+          "Recommended, without memory fencing: the copies are in loops, and there steps became "
+          "faster, or stayed, without more HBM"};
 }
 
 }  // namespace
 
 PgleAdvice advise_pgle(const PgleProfile& profile, const PgleSituation& situation,
-                       const Device& device, const std::string& path) {
+                       const std::string& path) {
   if (!situation.is_planned)
     return {false,
             {},
@@ -81,9 +64,8 @@ PgleAdvice advise_pgle(const PgleProfile& profile, const PgleSituation& situatio
   if (profile.copies.empty())
     return {false, {}, "Not recommended: the program copies nothing across the host link"};
   const bool link_bound = situation.link > situation.kernels;
-  return std::ranges::any_of(profile.copies, is_straight_line)
-             ? advise_unrolled(profile, link_bound, path)
-             : advise_scanned(link_bound, device, path);
+  return std::ranges::any_of(profile.copies, is_straight_line) ? advise_unrolled(link_bound, path)
+                                                               : advise_scanned(link_bound, path);
 }
 
 }  // namespace spillway

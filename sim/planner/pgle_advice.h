@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "model/hardware/profile.h"
 #include "model/run/write_pgle.h"
 #include "sim/planner/advice.h"
 
@@ -28,6 +27,6 @@ struct PgleSituation {
 
 /// `path` is where the profile was written.
 PgleAdvice advise_pgle(const PgleProfile& profile, const PgleSituation& situation,
-                       const Device& device, const std::string& path);
+                       const std::string& path);
 
 }  // namespace spillway

@@ -317,14 +317,13 @@ Result<PlanReport> make_plan_report(const Program& program, const Schedule& sche
 }
 
 PgleReport make_pgle_report(const PlanReport& report, const PgleProfile& profile,
-                            const Device& device, const std::string& path) {
+                            const std::string& path) {
   const PlanResult& plan = report.plan;
   const SimResult& run = report.best_run;
   const PgleSituation situation{.is_planned = plan.best.policy == compiled_policy(plan.handles),
                                 .kernels = run.compute_busy,
                                 .link = run.device_to_host_busy + run.host_to_device_busy};
-  return {path, profile.costs.size(), profile.copies.size(),
-          advise_pgle(profile, situation, device, path)};
+  return {path, profile.costs.size(), profile.copies.size(), advise_pgle(profile, situation, path)};
 }
 
 std::string render_text(const PlanReport& report) {

@@ -44,7 +44,7 @@ Result<PlanReport> make_plan_report(const Program& program, const Schedule& sche
 
 /// What to say of a profile of the program as compiled, that is to be written to `path`.
 PgleReport make_pgle_report(const PlanReport& report, const PgleProfile& profile,
-                            const Device& device, const std::string& path);
+                            const std::string& path);
 
 /// For a person.
 std::string render_text(const PlanReport& report);

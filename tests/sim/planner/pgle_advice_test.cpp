@@ -6,7 +6,7 @@ namespace spillway {
 namespace {
 
 PgleCopy in_loop() { return {"wrapped_save", Bytes(64 << 20), Seconds(1), true}; }
-PgleCopy straight(Bytes bytes) { return {"copy-start", bytes, Seconds(1), false}; }
+PgleCopy straight() { return {"copy-start", Bytes(64 << 20), Seconds(1), false}; }
 
 std::string flags_text(const PgleAdvice& advice) {
   std::string text;
@@ -22,40 +22,27 @@ TEST_CASE("the profile is recommended where recompiling with it gained") {
   const PgleSituation link_bound{true, Seconds(4), Seconds(4.1)};
   const PgleSituation other_policy{false, Seconds(4), Seconds(1)};
   const std::vector<PgleCopy> scanned = {in_loop()};
-  const std::vector<PgleCopy> unrolled = {in_loop(), straight(Bytes(96 << 20)),
-                                          straight(Bytes(32 << 20))};
+  const std::vector<PgleCopy> unrolled = {in_loop(), straight()};
   struct Row {
     const char* name;
     std::vector<PgleCopy> copies;
     PgleSituation situation;
-    const char* device;
     bool recommended;
     std::string flags;
   };
   const Row rows[] = {
-      {"another program", unrolled, other_policy, "NVIDIA GB200", false, ""},
-      {"nothing copied", {}, hidden, "NVIDIA GB200", false, ""},
-      {"scanned", scanned, hidden, "NVIDIA GB200", true, profile},
-      {"scanned, XLA has times", scanned, hidden, "NVIDIA H100 80GB HBM3", false, ""},
-      {"scanned, link-bound", scanned, link_bound, "NVIDIA GB200", false, ""},
-      {"unrolled", unrolled, hidden, "NVIDIA GB200", true, fence + "33554432 " + profile},
-      {"unrolled, XLA has times", unrolled, hidden, "NVIDIA H100 80GB HBM3", true,
-       fence + "33554432 " + profile},
-      {"unrolled, link-bound", unrolled, link_bound, "NVIDIA GB200", false, fence + "33554432"},
-      {"tiny arrays are not fenced",
-       {straight(Bytes(16))},
-       hidden,
-       "NVIDIA GB200",
-       true,
-       fence + "1048576 " + profile},
+      {"another program", unrolled, other_policy, false, ""},
+      {"nothing copied", {}, hidden, false, ""},
+      {"scanned", scanned, hidden, true, profile},
+      {"scanned, link-bound", scanned, link_bound, false, ""},
+      {"unrolled", unrolled, hidden, true, fence + "1048576 " + profile},
+      {"unrolled, link-bound", unrolled, link_bound, false, fence + "1048576"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.name);
     const PgleProfile of_row{
         .program = "p", .hardware = "hw", .costs = {}, .copies = row.copies, .link = {}};
-    Device device;
-    device.xla_name = row.device;
-    const PgleAdvice advice = advise_pgle(of_row, row.situation, device, "p.pbtxt");
+    const PgleAdvice advice = advise_pgle(of_row, row.situation, "p.pbtxt");
     CHECK(advice.recommended == row.recommended);
     CHECK(advice.text.starts_with(row.recommended ? "Recommended" : "Not recommended"));
     CHECK(flags_text(advice) == row.flags);

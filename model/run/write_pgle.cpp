@@ -65,6 +65,7 @@ class Writer {
   Seconds time_of_called(InstructionId id) const;
   Seconds copy_time(const HostTransfer& transfer) const;
   std::string_view scheduled_name(InstructionId id) const;
+  std::string_view asynchronous_name(InstructionId start) const;
 
   const Program& program_;
   const CostTable& costs_;
@@ -126,11 +127,18 @@ void Writer::add(std::string_view name, Seconds time) {
   if (!name.empty() && names_.insert(name).second) out_.costs.push_back({std::string(name), time});
 }
 
+/// What XLA looks up for an asynchronous operation. A collective's start is not charged as work of
+/// the main stream; that of anything else would be, were it not named by what it wraps.
+std::string_view Writer::asynchronous_name(InstructionId start) const {
+  const auto called = program_[start.computation].called(start.instruction);
+  if (called.empty() || costs_.cost(start).kernel == KernelClass::kCollective)
+    return scheduled_name(start);
+  return scheduled_name({called[0], program_[called[0]].root().instruction});
+}
+
 void Writer::add_host_copy(InstructionId id, Bytes bytes, Seconds alone, Seconds of_iteration) {
-  const auto called = program_[id.computation].called(id.instruction);
-  const bool wraps = !called.empty();
-  const std::string_view name =
-      scheduled_name(wraps ? InstructionId{called[0], program_[called[0]].root().instruction} : id);
+  const std::string_view name = asynchronous_name(id);
+  const bool wraps = !program_[id.computation].called(id.instruction).empty();
   out_.copies.push_back({std::string(name), bytes, alone, wraps});
   if (wraps) add(name, of_iteration);
 }
@@ -150,7 +158,8 @@ void Writer::add_computation(ComputationId id) {
       const Seconds all = of_iteration[static_cast<int>(copy->direction)];
       add_host_copy({id, i}, copy->bytes, time, in_loop_[id] != 0 ? all : time);
     } else if (time > Seconds(0)) {
-      add(scheduled_name({id, i}), time);
+      const bool starts = is_async_start(computation[i].opcode);
+      add(starts ? asynchronous_name({id, i}) : scheduled_name({id, i}), time);
     }
   }
 }

@@ -63,12 +63,12 @@ struct PgleProfile {
 /// The copies of an iteration go one after the other, while XLA lets any number of them run at
 /// once: with times of their own the short one is started last, and waits behind the long one.
 ///
-/// A copy of a slice goes by the name of what its start wraps, under which XLA looks up a latency
-/// only. A plain copy-start would be looked up twice under its one name, as the latency of the pair
-/// and as time of the main stream; so it gets no cost, and `units_per_us` makes XLA's constant what
-/// the longest such copy takes.
-/// Holds for any scheduled dump; clones that XLA's rematerialisation made later have no cost.
-/// From: XLA of jaxlib 0.12.0 (its log names what it finds, docs/pgle.md).
+/// A copy of a slice, within HBM too, goes by the name of what its start wraps, under which XLA
+/// looks up a latency only. A plain copy-start would be looked up twice under its one name, as the
+/// latency of the pair and as time of the main stream; so it gets no cost, and `units_per_us` makes
+/// XLA's constant what the longest such copy takes. Holds for any scheduled dump; clones that XLA's
+/// rematerialisation made later have no cost. From: XLA of jaxlib 0.12.0 (its log names what it
+/// finds, docs/pgle.md).
 PgleProfile make_pgle_profile(const Program& program, const CostTable& costs,
                               const HardwareProfile& profile, const Topology& topology);
 

@@ -43,7 +43,8 @@ std::string copies_text(const PgleProfile& profile) {
   return text;
 }
 
-/// Two slices of 8 and 16 numbers go to the host in each of four iterations, one of 8 comes back.
+/// Two slices of 8 and 16 numbers go to the host in each of four iterations, one of 8 comes back,
+/// and one of 8 is copied within HBM.
 constexpr const char* kLoop = R"(
 %save (a: f32[4,8], u: f32[1,8], i: s32[]) -> f32[4,8] {
   %a = f32[4,8]{1,0:S(5)} parameter(0)
@@ -65,6 +66,12 @@ constexpr const char* kLoop = R"(
   ROOT %ds = f32[1,8]{1,0} dynamic-slice(%a3, %i3, %i3), dynamic_slice_sizes={1,8}, metadata={scheduling_name="wrapped_load"}
 }
 
+%pick (a4: f32[1,16], i4: s32[]) -> f32[1,8] {
+  %a4 = f32[1,16]{1,0} parameter(0)
+  %i4 = s32[] parameter(1)
+  ROOT %part = f32[1,8]{1,0} dynamic-slice(%a4, %i4, %i4), dynamic_slice_sizes={1,8}, metadata={scheduling_name="wrapped_pick"}
+}
+
 %condition (c: (s32[], f32[4,8], f32[4,16], f32[1,8], f32[1,16])) -> pred[] {
   %c = (s32[], f32[4,8]{1,0:S(5)}, f32[4,16]{1,0:S(5)}, f32[1,8]{1,0}, f32[1,16]{1,0}) parameter(0)
   ROOT %more = pred[] constant(true)
@@ -74,11 +81,13 @@ constexpr const char* kLoop = R"(
   %p = (s32[], f32[4,8]{1,0:S(5)}, f32[4,16]{1,0:S(5)}, f32[1,8]{1,0}, f32[1,16]{1,0}) parameter(0)
   %s1 = ((f32[4,8]{1,0:S(5)}, f32[1,8]{1,0}, s32[]), f32[4,8]{1,0:S(5)}, u32[]) async-start(%p#1, %p#3, %p#0), calls=%save
   %s2 = ((f32[4,16]{1,0:S(5)}, f32[1,16]{1,0}, s32[]), f32[4,16]{1,0:S(5)}, u32[]) async-start(%p#2, %p#4, %p#0), calls=%save_wide
+  %s4 = ((f32[1,16]{1,0}, s32[]), f32[1,8]{1,0}, u32[]) async-start(%p#4, %p#0), calls=%pick
   %wide = f32[1,16]{1,0} negate(%p#4), metadata={scheduling_name="fusion.3"}
   %d1 = f32[4,8]{1,0:S(5)} async-done(%s1)
   %d2 = f32[4,16]{1,0:S(5)} async-done(%s2)
   %s3 = ((f32[4,8]{1,0:S(5)}, s32[]), f32[1,8]{1,0}, u32[]) async-start(%d1, %p#0), calls=%load
   %d3 = f32[1,8]{1,0} async-done(%s3)
+  %d4 = f32[1,8]{1,0} async-done(%s4)
   ROOT %next = (s32[], f32[4,8]{1,0:S(5)}, f32[4,16]{1,0:S(5)}, f32[1,8]{1,0}, f32[1,16]{1,0}) tuple(%p#0, %d1, %d2, %d3, %wide)
 }
 
@@ -107,10 +116,10 @@ ENTRY %main {
 
 TEST_CASE("copies of one iteration and direction wait for each other, and a loop has its time") {
   const PgleProfile profile = profile_of(toy_program(kLoop), toy_host());
-  // 32 B and 64 B at 8 B/s, 32 B at 16 B/s, each after half a second. The kernel reads and writes
-  // 64 B at 32 B/s; the loop runs it four times.
+  // 32 B and 64 B at 8 B/s, 32 B at 16 B/s, each after half a second. The copy in HBM reads and
+  // writes 32 B at 32 B/s. So does the kernel 64 B, and the loop runs it four times.
   CHECK(costs_text(profile) ==
-        "wrapped_save 13; dus2 13; fusion.3 4; wrapped_load 2.5; while.5 16");
+        "wrapped_save 13; dus2 13; wrapped_pick 2; fusion.3 4; wrapped_load 2.5; while.5 16");
   CHECK(copies_text(profile) == "wrapped_save 4.5; dus2 8.5; wrapped_load 2.5");
   CHECK(profile.units_per_us == 1);
 }

@@ -117,9 +117,10 @@ ENTRY %main {
 TEST_CASE("copies of one iteration and direction wait for each other, and a loop has its time") {
   const PgleProfile profile = profile_of(toy_program(kLoop), toy_host());
   // 32 B and 64 B at 8 B/s, 32 B at 16 B/s, each after half a second. The copy in HBM reads and
-  // writes 32 B at 32 B/s. So does the kernel 64 B, and the loop runs it four times.
+  // writes 32 B at 32 B/s, and reads an index. The kernel does so with 64 B, and the loop runs it
+  // four times.
   CHECK(costs_text(profile) ==
-        "wrapped_save 13; dus2 13; wrapped_pick 2; fusion.3 4; wrapped_load 2.5; while.5 16");
+        "wrapped_save 13; dus2 13; wrapped_pick 2.125; fusion.3 4; wrapped_load 2.5; while.5 16");
   CHECK(copies_text(profile) == "wrapped_save 4.5; dus2 8.5; wrapped_load 2.5");
   CHECK(profile.units_per_us == 1);
 }

@@ -35,8 +35,8 @@ PgleAdvice advise_unrolled(bool link_bound, const std::string& path) {
   advice.flags.push_back(profile_flag(path));
   advice.text =
       "Recommended together with memory fencing: the copies stand outside loops, and there the two "
-      "made steps faster with less HBM. Fencing by itself takes least; the profile by itself "
-      "is as fast, and takes more";
+      "made steps faster with less HBM. Fencing by itself takes least HBM; the profile by itself "
+      "takes more than neither";
   return advice;
 }
 

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "model/run/pgle.h"
 #include "tests/golden.h"
 #include "tests/model/cost/toy_machine.h"
 
@@ -161,6 +162,22 @@ TEST_CASE("profiles stay as they are") {
   check_golden("plan/pgle_loop.pbtxt", to_pbtxt(profile_of(toy_program(kLoop), toy_host())));
   check_golden("plan/pgle_straight.pbtxt",
                to_pbtxt(profile_of(toy_program(kStraight, ", num_partitions=2"), toy_host())));
+}
+
+TEST_CASE("our own reader finds every cost as it was written, and nothing else") {
+  for (const char* text : {kLoop, kStraight}) {
+    const PgleProfile written = profile_of(toy_program(text), toy_host());
+    const auto read = parse_pgle(to_pbtxt(written), "toy.pbtxt");
+    REQUIRE(read.ok());
+    CHECK(read->cost_us.size() == written.costs.size());
+    CHECK(read->latency_us.empty());
+    for (const PgleCost& cost : written.costs) {
+      CAPTURE(cost.name);
+      REQUIRE(read->cost_us.contains(cost.name));
+      CHECK(read->cost_us.at(cost.name) ==
+            doctest::Approx(cost.time.value() * 1e6 * written.units_per_us).epsilon(1e-5));
+    }
+  }
 }
 
 TEST_CASE("names are quoted") {

@@ -36,7 +36,7 @@ PgleAdvice advise_unrolled(bool link_bound, const std::string& path) {
   advice.text =
       "Recommended together with memory fencing: the copies stand outside loops, and there the two "
       "made steps faster with less HBM. Fencing by itself takes least HBM; the profile by itself "
-      "is as fast, and takes more";
+      "takes more than neither";
   return advice;
 }
 

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "model/run/pgle.h"
 #include "tests/golden.h"
 #include "tests/model/cost/toy_machine.h"
 
@@ -117,9 +118,10 @@ ENTRY %main {
 TEST_CASE("copies of one iteration and direction wait for each other, and a loop has its time") {
   const PgleProfile profile = profile_of(toy_program(kLoop), toy_host());
   // 32 B and 64 B at 8 B/s, 32 B at 16 B/s, each after half a second. The copy in HBM reads and
-  // writes 32 B at 32 B/s. So does the kernel 64 B, and the loop runs it four times.
+  // writes 32 B at 32 B/s, and reads an index. The kernel does so with 64 B, and the loop runs it
+  // four times.
   CHECK(costs_text(profile) ==
-        "wrapped_save 13; dus2 13; wrapped_pick 2; fusion.3 4; wrapped_load 2.5; while.5 16");
+        "wrapped_save 13; dus2 13; wrapped_pick 2.125; fusion.3 4; wrapped_load 2.5; while.5 16");
   CHECK(copies_text(profile) == "wrapped_save 4.5; dus2 8.5; wrapped_load 2.5");
   CHECK(profile.units_per_us == 1);
 }
@@ -160,6 +162,22 @@ TEST_CASE("profiles stay as they are") {
   check_golden("plan/pgle_loop.pbtxt", to_pbtxt(profile_of(toy_program(kLoop), toy_host())));
   check_golden("plan/pgle_straight.pbtxt",
                to_pbtxt(profile_of(toy_program(kStraight, ", num_partitions=2"), toy_host())));
+}
+
+TEST_CASE("our own reader finds every cost as it was written, and nothing else") {
+  for (const char* text : {kLoop, kStraight}) {
+    const PgleProfile written = profile_of(toy_program(text), toy_host());
+    const auto read = parse_pgle(to_pbtxt(written), "toy.pbtxt");
+    REQUIRE(read.ok());
+    CHECK(read->cost_us.size() == written.costs.size());
+    CHECK(read->latency_us.empty());
+    for (const PgleCost& cost : written.costs) {
+      CAPTURE(cost.name);
+      REQUIRE(read->cost_us.contains(cost.name));
+      CHECK(read->cost_us.at(cost.name) ==
+            doctest::Approx(cost.time.value() * 1e6 * written.units_per_us).epsilon(1e-5));
+    }
+  }
 }
 
 TEST_CASE("names are quoted") {

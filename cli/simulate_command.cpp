@@ -1,11 +1,23 @@
-// spillway simulate PROGRAM --hw P [--topology hostsxgpus] [--json]
+// spillway simulate PROGRAM --hw P [--topology hostsxgpus] [--names F]
+//                   [--trace F] [--explain COPY] [--json]
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "cli/command.h"
 #include "cli/machine_options.h"
+#include "cli/names_option.h"
+#include "cli/output_file.h"
+#include "model/base/format.h"
+#include "model/base/gzip.h"
+#include "model/base/utf8.h"
 #include "model/hlo/read_program.h"
+#include "sim/report/explain_report.h"
 #include "sim/report/simulate_report.h"
+#include "sim/trace/trace.h"
 
 namespace spillway {
 namespace {
@@ -13,8 +25,32 @@ namespace {
 struct SimulateOptions {
   std::string program;
   MachineOptions machine;
+  std::string names;
+  std::string trace;
+  std::string explain;
   bool json = false;
 };
+
+/// Perfetto tells gzip by its first bytes, so the name decides for people: text where it says so.
+std::string packed_for(const std::string& path, const std::string& json) {
+  return path.ends_with(".json") ? json : gzip(json);
+}
+
+/// What it wrote goes to stderr: the answer on stdout is the same with and without a trace.
+ExitCode write_trace(const std::string& path, const Trace& trace) {
+  const std::string content = packed_for(path, trace.json);
+  const ExitCode written = write_output(path, content);
+  if (written != kDone) return written;
+  const std::string left_out =
+      trace.left_out == 0
+          ? ""
+          : fmt::format(", {} iterations of loops left out", format_count(trace.left_out));
+  std::fprintf(stderr, "%s: a trace of %s slices and %s flows%s, %s; open it in ui.perfetto.dev\n",
+               printable_lines(path).c_str(), format_count(trace.slices).c_str(),
+               format_count(trace.flows).c_str(), left_out.c_str(),
+               format_bytes(Bytes(static_cast<std::int64_t>(content.size()))).c_str());
+  return kDone;
+}
 
 int run_simulate(const SimulateOptions& options, const Surroundings& surroundings) {
   const Result<Program> program = read_program(options.program);
@@ -24,12 +60,35 @@ int run_simulate(const SimulateOptions& options, const Surroundings& surrounding
   const Result<Machine> machine =
       find_machine(options.machine, surroundings, program->device_count());
   if (!machine.ok()) return report(machine.error());
+  const Result<NameList> names = load_names(options.names);
+  if (!names.ok()) return report(names.error());
+  const auto& [profile, topology] = *machine;
   const MemoryAssignment memory = assign_memory(*program, *schedule);
-  const Result<SimResult> result =
-      simulate(*program, *schedule, memory, machine->profile, machine->topology);
+  const Result<PreparedStep> prepared =
+      prepare_step(*program, *schedule, memory, profile, topology);
+  if (!prepared.ok()) return report(prepared.error());
+  const Result<SimResult> result = simulate(*program, memory, profile, topology, *prepared);
   if (!result.ok()) return report(result.error());
-  return answer(options.json ? render_json(*program, machine->profile, *result)
-                             : render_text(*program, machine->profile, *result));
+  const bool shows_copies = !options.explain.empty() || !options.trace.empty();
+  const ResidualTable residuals =
+      shows_copies ? find_residuals(*program, memory, *names) : ResidualTable();
+  std::optional<Explained> explained;
+  if (!options.explain.empty()) {
+    auto copies = explain_copies(*program, memory, *prepared, *result, residuals, options.explain);
+    if (!copies.ok()) return report(copies.error());
+    explained = Explained{options.explain, std::move(copies).value()};
+  }
+  if (!options.trace.empty()) {
+    const Result<Trace> trace =
+        make_trace(*program, memory, profile, *prepared, *result, residuals);
+    if (!trace.ok()) return report(trace.error());
+    if (const ExitCode written = write_trace(options.trace, *trace); written != kDone)
+      return written;
+  }
+  if (options.json)
+    return answer(render_json(*program, profile, *result, explained ? &*explained : nullptr));
+  return answer(explained ? explain_text(explained->copies)
+                          : render_text(*program, profile, *result));
 }
 
 }  // namespace
@@ -41,6 +100,13 @@ Runner add_simulate(CLI::App& subcommand, const Surroundings& surroundings) {
                   "XLA dump folder, or optimised HLO as text or proto (may be gzipped)")
       ->required();
   add_machine_options(subcommand, options->machine);
+  add_names_option(subcommand, options->names);
+  subcommand.add_option(
+      "--trace", options->trace,
+      "writes the step for Perfetto: gzip, or JSON text where the name ends in .json");
+  subcommand.add_option(
+      "--explain", options->explain,
+      "only why this copy, collective or residual is exposed, and what would hide it");
   subcommand.add_flag("--json", options->json, "for scripts: schema spillway.simulate/1");
   return [options, &surroundings] { return run_simulate(*options, surroundings); };
 }

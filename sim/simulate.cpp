@@ -7,6 +7,7 @@
 #include "model/base/format.h"
 #include "model/hlo/dump_facts.h"
 #include "sim/engine/engine.h"
+#include "sim/main_work.h"
 #include "sim/step_neighbours.h"
 
 namespace spillway {
@@ -29,9 +30,8 @@ class Accounting {
         memory_(memory),
         lowered_(lowered),
         run_(run),
-        neighbours_(program, memory, lowered) {
-    index_main_work();
-  }
+        neighbours_(program, memory, lowered),
+        work_(lowered, run) {}
 
   void fill(SimResult& result) {
     for (const StepId step : ids(lowered_.origins)) {
@@ -63,7 +63,6 @@ class Accounting {
   }
 
  private:
-  void index_main_work();
   void add_wait(StepId step, const StepOrigin& origin, const engine::StepStats& stats,
                 SimResult& result);
   StallReason find_reason(StepId step, const StepOrigin& origin, const engine::StepStats& stats,
@@ -71,37 +70,14 @@ class Accounting {
   StallReason find_reason_at_full_speed(StepId step, const StepOrigin& origin,
                                         const engine::StepStats& stats, std::string& text) const;
   std::string_view what_contends(std::optional<engine::ResourceId> resource) const;
-  Seconds work_between(StepId from, StepId to) const;
 
   const Program& program_;
   const MemoryAssignment& memory_;
   const LoweredProgram& lowered_;
   const EngineResult& run_;
   StepNeighbours neighbours_;
-  /// Work of the main stream in front of each step, of one iteration of its loop.
-  std::vector<double> work_before_;
+  MainWork work_;
 };
-
-void Accounting::index_main_work() {
-  double sum = 0;
-  work_before_.reserve(lowered_.origins.size() + 1);
-  for (const StepId step : ids(lowered_.origins)) {
-    work_before_.push_back(sum);
-    const StepOrigin& origin = lowered_.origins[step];
-    const engine::StepStats& stats = run_.steps[step];
-    const bool on_main =
-        origin.kind == StepOrigin::kKernel ||
-        (origin.kind == StepOrigin::kCollective && origin.stream.pool == StreamPool::kMain);
-    if (on_main && stats.count > 0)
-      sum += to_seconds(stats.busy).value() / static_cast<double>(stats.count);
-  }
-  work_before_.push_back(sum);
-}
-
-Seconds Accounting::work_between(StepId from, StepId to) const {
-  if (to.index <= from.index) return Seconds(0);
-  return Seconds(work_before_[to.index] - work_before_[from.index]);
-}
 
 StallReason Accounting::find_reason(StepId step, const StepOrigin& origin,
                                     const engine::StepStats& stats, std::string& text) const {
@@ -152,10 +128,10 @@ StallReason Accounting::find_reason_at_full_speed(StepId step, const StepOrigin&
   const Seconds exposed_once =
       to_seconds(stats.stalled) / static_cast<double>(std::max<std::int64_t>(stats.count, 1));
   const StepId start = *origin.started;
-  const Seconds after = work_between(
+  const Seconds after = work_.between(
       StepId(step.index + 1),
       neighbours_.first_reader(step, origin.done->computation, memory_.values.at(*origin.done, 0)));
-  const Seconds before = work_between(neighbours_.behind_producer(start), start);
+  const Seconds before = work_.between(neighbours_.behind_producer(start), start);
   if (after > exposed_once * kWorthMoving) {
     text = fmt::format("{} of kernels follow before anything reads it", format_seconds(after));
     return StallReason::kDoneEarly;
@@ -165,7 +141,7 @@ StallReason Accounting::find_reason_at_full_speed(StepId step, const StepOrigin&
     return StallReason::kIssuedLate;
   }
   text = fmt::format("only {} of kernels run between its start and the wait",
-                     format_seconds(work_between(start, step)));
+                     format_seconds(work_.between(start, step)));
   return StallReason::kLink;
 }
 
@@ -208,33 +184,6 @@ std::vector<std::string> unknown_calls(const Program& program, const CostTable& 
   return found;
 }
 
-constexpr const char* kTooLongAdvice =
-    "no training step does: is a rate of the machine far too low, or a trip count damaged?";
-
-/// The instruction that a fault is about, where it is about one.
-std::optional<InstructionId> find_culprit(const LoweredProgram& lowered,
-                                          const engine::ProgramFault& fault) {
-  for (const StepId step : ids(lowered.origins)) {
-    const engine::Step& it = lowered.program.steps[step];
-    const auto* run = std::get_if<engine::RunStep>(&it);
-    const auto* start = std::get_if<engine::StartStep>(&it);
-    const std::optional<engine::TaskId> task = run     ? std::optional(run->task)
-                                               : start ? std::optional(start->task)
-                                                       : std::nullopt;
-    if (step == fault.step || (task && task == fault.task))
-      return lowered.origins[step].instruction;
-  }
-  return std::nullopt;
-}
-
-Error error_of(const Program& program, const LoweredProgram& lowered,
-               const engine::ProgramFault& fault) {
-  const auto culprit = find_culprit(lowered, fault);
-  const std::string who = culprit ? quoted(program[*culprit].name) : "the step";
-  return error_in_file(program.path, who + " cannot be simulated: " + fault.text,
-                       fault.task ? kTooLongAdvice : "");
-}
-
 }  // namespace
 
 std::string_view cause_of(const ExposedWait& wait) {
@@ -255,23 +204,15 @@ std::string_view cause_of(const ExposedWait& wait) {
   return "";
 }
 
-Result<SimResult> simulate(const Program& program, const Schedule& schedule,
-                           const MemoryAssignment& memory, const HardwareProfile& profile,
-                           const Topology& topology, const SimOptions& options) {
-  const CostTable table = options.base_costs != nullptr
-                              ? costs(program, profile, topology, *options.base_costs)
-                              : costs(program, profile, topology);
-  const CopyStreams copies = copy_streams_of(program);
-  const StreamAssignment streams = assign_streams(program, copies);
-  const LoweredProgram lowered =
-      lower(program, schedule, memory, table, streams, profile, topology);
-  if (const auto fault = engine::find_fault(lowered.program))
-    return error_of(program, lowered, *fault);
+Result<SimResult> simulate(const Program& program, const MemoryAssignment& memory,
+                           const HardwareProfile& profile, const Topology& topology,
+                           const PreparedStep& prepared, const SimOptions& options) {
   const Result<EngineResult> finished =
-      engine::run(lowered.program, {.extend_loops = options.extend_loops});
-  if (!finished.ok())
-    return error_in_file(program.path, "the step " + finished.error().text, kTooLongAdvice);
+      run_step(program, prepared, {.extend_loops = options.extend_loops});
+  if (!finished.ok()) return finished.error();
   const EngineResult& run = *finished;
+  const LoweredProgram& lowered = prepared.lowered;
+  const StreamAssignment& streams = prepared.streams;
 
   SimResult result;
   result.step = to_seconds(run.makespan);
@@ -284,8 +225,8 @@ Result<SimResult> simulate(const Program& program, const Schedule& schedule,
       result.streams.push_back({id, *stream});
   result.memory = sum_totals(memory);
   result.traffic = sum_traffic(program);
-  result.flops = count_flops(program, table);
-  result.unknown = unknown_calls(program, table);
+  result.flops = count_flops(program, prepared.costs);
+  result.unknown = unknown_calls(program, prepared.costs);
   result.assumptions = lowered.assumptions;
   if (!topology.assumption.empty())
     result.assumptions.insert(result.assumptions.begin(), topology.assumption);
@@ -295,10 +236,19 @@ Result<SimResult> simulate(const Program& program, const Schedule& schedule,
         "the kernels and the memory are those that XLA chose for compute capability {}; {} has {} "
         "and would get others",
         capability, profile.device.xla_name, profile.device.compute_capability));
-  if (copies == CopyStreams::kRoundRobin)
+  if (prepared.copies == CopyStreams::kRoundRobin)
     result.assumptions.push_back(
         "host copies share four streams with other asynchronous work, as XLA did before 2026-07");
   return result;
+}
+
+Result<SimResult> simulate(const Program& program, const Schedule& schedule,
+                           const MemoryAssignment& memory, const HardwareProfile& profile,
+                           const Topology& topology, const SimOptions& options) {
+  const Result<PreparedStep> prepared =
+      prepare_step(program, schedule, memory, profile, topology, options.base_costs);
+  if (!prepared.ok()) return prepared.error();
+  return simulate(program, memory, profile, topology, *prepared, options);
 }
 
 }  // namespace spillway

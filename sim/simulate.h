@@ -11,7 +11,7 @@
 #include "model/hardware/profile.h"
 #include "model/memory/assignment.h"
 #include "model/memory/memory_report.h"
-#include "sim/lowering/lower.h"
+#include "sim/prepared_step.h"
 
 namespace spillway {
 
@@ -69,6 +69,11 @@ struct SimOptions {
   const CostTable* base_costs = nullptr;
   bool extend_loops = true;
 };
+
+/// Runs a prepared step and accounts for it.
+Result<SimResult> simulate(const Program& program, const MemoryAssignment& memory,
+                           const HardwareProfile& profile, const Topology& topology,
+                           const PreparedStep& prepared, const SimOptions& options = {});
 
 /// Simulates a scheduled program. Pure: same input, same result, on every machine. An error: the
 /// engine cannot run it, because a task or the step takes far longer than any step does.

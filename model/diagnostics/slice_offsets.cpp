@@ -202,11 +202,12 @@ std::optional<SliceWalk> annotated_walk(const Computation& computation, Instruct
   return SliceWalk{*offset, *stride};
 }
 
-/// The dynamic slice of operand `number` in what an instruction calls.
+/// The dynamic slice or update of operand `number` in what an instruction calls.
 std::optional<InstructionIndex> slice_of_parameter(const Computation& computation,
                                                    std::uint32_t number) {
   for (const InstructionIndex i : computation.instructions())
-    if (computation[i].opcode == Opcode::kDynamicSlice &&
+    if ((computation[i].opcode == Opcode::kDynamicSlice ||
+         computation[i].opcode == Opcode::kDynamicUpdateSlice) &&
         find_parameter(computation, computation.operands(i)[0]) == number)
       return i;
   return std::nullopt;
@@ -232,28 +233,35 @@ std::optional<Counter> find_counter(const Program& program, InstructionId loop) 
   return Counter{carried.element_node(static_cast<std::uint32_t>(*index)), *init, *step};
 }
 
-/// Whether an instruction is a dynamic slice of one whole layer: then its index along the first
-/// dimension times its size is where it begins.
-bool takes_one_layer(const Computation& computation, InstructionIndex i) {
-  const Instruction& slice = computation[i];
-  if (slice.opcode != Opcode::kDynamicSlice || slice.operand_count < 2) return false;
-  const Shape stack = computation.shape_of(computation.operands(i)[0]);
+/// The index along the first dimension, where an instruction reads or writes a slice that is one
+/// whole layer: the layer's number.
+std::optional<Operand> layer_index(const Computation& computation, InstructionIndex i) {
+  const Instruction& in = computation[i];
+  const bool update = in.opcode == Opcode::kDynamicUpdateSlice;
+  if (!update && in.opcode != Opcode::kDynamicSlice) return std::nullopt;
+  const std::uint32_t index = update ? 2 : 1;
+  if (in.operand_count <= index) return std::nullopt;
+  const auto operands = computation.operands(i);
+  const Shape stack = computation.shape_of(operands[0]);
+  const Shape slice = update ? computation.shape_of(operands[1]) : in.shape;
   const auto order = stack.minor_to_major();
-  const auto layer = slice.shape.dims();
-  return !layer.empty() && layer.size() == stack.dims().size() && layer[0] == 1 &&
-         std::ranges::equal(layer.subspan(1), stack.dims().subspan(1)) &&
-         (order.empty() || order.back() == 0);
+  const auto layer = slice.dims();
+  const bool whole = !layer.empty() && layer.size() == stack.dims().size() && layer[0] == 1 &&
+                     std::ranges::equal(layer.subspan(1), stack.dims().subspan(1)) &&
+                     (order.empty() || order.back() == 0);
+  return whole ? std::optional(operands[index]) : std::nullopt;
 }
 
-/// A dynamic slice, and the calls that lead from the body of the loop to it.
+/// A dynamic slice or update, its index, and the calls that lead from the body of the loop to it.
 struct Located {
   InstructionId slice;
+  Operand index;
   std::vector<InstructionId> calls;
 };
 
 std::optional<Located> locate_slice(const Program& program, const FlatSchedule& schedule,
                                     const StackAccess& read, ComputationId body) {
-  Located located{read.instruction, {}};
+  Located located{read.instruction, {}, {}};
   for (ComputationId at = read.instruction.computation; at != body;) {
     const auto caller = schedule.caller[at];
     // What these call gets their operands as they are; a branch or another loop does not.
@@ -272,52 +280,82 @@ std::optional<Located> locate_slice(const Program& program, const FlatSchedule& 
     located.slice = {fused, *inner};
   }
   const Computation& holder = program[located.slice.computation];
-  if (!takes_one_layer(holder, located.slice.instruction)) return std::nullopt;
+  const auto index = layer_index(holder, located.slice.instruction);
+  if (!index) return std::nullopt;
+  located.index = *index;
   return located;
 }
 
-/// The walk that the slice's index along the first dimension makes, which is the stack's.
-std::optional<SliceWalk> asked_walk(const Program& program, const Located& located,
-                                    ComputationId body, const Counter& counter) {
+/// The walk that the slice's index along the first dimension makes.
+std::optional<LayerWalk> walk_layers(const Program& program, const Located& located,
+                                     ComputationId body, const Counter& counter) {
   std::vector<Frame> frames(located.calls.size() + 1);
   frames[0].computation = body;
   for (std::size_t k = 0; k < located.calls.size(); ++k) {
     const InstructionId call = located.calls[k];
     frames[k + 1] = {program[call.computation].called(call.instruction)[0], call, &frames[k]};
   }
-  const Computation& computation = program[located.slice.computation];
-  const Operand index = computation.operands(located.slice.instruction)[1];
   const auto index_at = [&](std::int64_t value) {
-    return Evaluator(program, counter.node, value).value(frames.back(), index);
+    return Evaluator(program, counter.node, value).value(frames.back(), located.index);
   };
   const auto next = add(counter.init, counter.step);
   const auto first = index_at(counter.init);
   const auto second = next ? index_at(*next) : std::nullopt;
+  const Computation& computation = program[located.slice.computation];
   const std::int64_t layers =
       computation.shape_of(computation.operands(located.slice.instruction)[0]).dims()[0];
   const auto inside = [layers](std::int64_t layer) { return layer >= 0 && layer < layers; };
   if (!first || !second || !inside(*first) || !inside(*second)) return std::nullopt;
+  return LayerWalk{*first, *second - *first};
+}
+
+/// The same in bytes, of a slice that is read.
+std::optional<SliceWalk> asked_walk(const Program& program, const Located& located,
+                                    ComputationId body, const Counter& counter) {
+  const auto layers = walk_layers(program, located, body, counter);
+  if (!layers) return std::nullopt;
   const std::int64_t a_layer = program[located.slice].shape.bytes().value();
-  const auto step = subtract(*second, *first);
-  const auto offset = multiply(*first, a_layer);
-  const auto stride = step ? multiply(*step, a_layer) : std::nullopt;
+  const auto offset = multiply(layers->first, a_layer);
+  const auto stride = multiply(layers->step, a_layer);
   if (!offset || !stride) return std::nullopt;
   return SliceWalk{*offset, *stride};
 }
 
+/// A slice whose index the loop's counter decides.
+struct Counted {
+  Located located;
+  ComputationId body;
+  Counter counter;
+};
+
+std::optional<Counted> count_slice(const Program& program, const FlatSchedule& schedule,
+                                   const StackAccess& access) {
+  const auto counter = find_counter(program, access.loop);
+  const auto trips = known_trip_count(program[access.loop.computation], access.loop.instruction);
+  if (!counter || !trips || *trips < 2) return std::nullopt;
+  const ComputationId body = body_of(program, access.loop);
+  auto located = locate_slice(program, schedule, access, body);
+  if (!located) return std::nullopt;
+  return Counted{*std::move(located), body, *counter};
+}
+
 }  // namespace
+
+std::optional<LayerWalk> find_layer_walk(const Program& program, const FlatSchedule& schedule,
+                                         const StackAccess& access) {
+  const auto slice = count_slice(program, schedule, access);
+  if (!slice) return std::nullopt;
+  return walk_layers(program, slice->located, slice->body, slice->counter);
+}
 
 SliceCheck check_slice(const Program& program, const FlatSchedule& schedule,
                        const StackAccess& read) {
-  const auto counter = find_counter(program, read.loop);
-  const auto trips = known_trip_count(program[read.loop.computation], read.loop.instruction);
-  if (!counter || !trips || *trips < 2) return {};
-  const ComputationId body = body_of(program, read.loop);
-  const auto located = locate_slice(program, schedule, read, body);
-  if (!located) return {};
-  const auto annotated =
-      annotated_walk(program[located->slice.computation], located->slice.instruction);
-  const auto asked = asked_walk(program, *located, body, *counter);
+  const auto slice = count_slice(program, schedule, read);
+  if (!slice) return {};
+  const InstructionId at = slice->located.slice;
+  if (program[at].opcode != Opcode::kDynamicSlice) return {};
+  const auto annotated = annotated_walk(program[at.computation], at.instruction);
+  const auto asked = asked_walk(program, slice->located, slice->body, slice->counter);
   if (!annotated || !asked) return {};
   if (*asked == *annotated) return {.checked = true, .wrong = {}};
   return {.checked = true, .wrong = WrongSlice{*asked, *annotated}};

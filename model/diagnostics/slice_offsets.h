@@ -16,6 +16,18 @@ struct SliceWalk {
   friend bool operator==(const SliceWalk&, const SliceWalk&) = default;
 };
 
+/// Which layer of its stack is touched in iteration i of the loop: first + i x step.
+struct LayerWalk {
+  std::int64_t first = 0, step = 0;
+  friend bool operator==(const LayerWalk&, const LayerWalk&) = default;
+};
+
+/// What the index of a slice comes to, read or written. Empty: the slice is not one whole layer,
+/// the loop runs less than twice, or the index hangs on more than the loop's counter and constants,
+/// leaves its type or the stack.
+std::optional<LayerWalk> find_layer_walk(const Program& program, const FlatSchedule& schedule,
+                                         const StackAccess& access);
+
 struct WrongSlice {
   SliceWalk asked;      ///< what the index in the program comes to
   SliceWalk annotated;  ///< `dynamic_slice_config` of the copy

@@ -86,10 +86,12 @@ class Changes {
   std::vector<std::int64_t> by_position_;
 };
 
-std::vector<CurvePoint> make_curve(const MemoryAssignment& memory, const Occupancy& occupancy) {
+std::vector<CurvePoint> make_curve(const MemoryAssignment& memory, const Occupancy& occupancy,
+                                   MemorySide side) {
   Changes changes(memory.schedule);
   for (const auto& stretch : occupancy.stretches)
-    if (on_device(memory, stretch.cell)) changes.add(stretch, memory.cells[stretch.cell].size);
+    if (on_device(memory, stretch.cell) == (side == MemorySide::kDevice))
+      changes.add(stretch, memory.cells[stretch.cell].size);
   std::vector<CurvePoint> curve;
   std::int64_t live = 0;
   const std::int32_t end = memory.schedule.end().value();  // what is returned lives on behind it
@@ -217,6 +219,10 @@ std::optional<std::int64_t> layer_of(std::string_view op_name) {
   return std::nullopt;
 }
 
+std::vector<CurvePoint> live_curve(const MemoryAssignment& memory, MemorySide side) {
+  return make_curve(memory, find_occupancy(memory), side);
+}
+
 MemoryTotals sum_totals(const MemoryAssignment& memory) {
   return sum_totals(memory, find_occupancy(memory));
 }
@@ -254,7 +260,7 @@ MemoryReport make_memory_report(const Program& program, const MemoryAssignment& 
   const Occupancy occupancy = find_occupancy(memory);
   report.totals = sum_totals(memory, occupancy);
   report.traffic = sum_traffic(program);
-  report.curve = make_curve(memory, occupancy);
+  report.curve = make_curve(memory, occupancy, MemorySide::kDevice);
   for (const CurvePoint& point : report.curve) {
     if (point.bytes <= report.live_peak) continue;
     report.live_peak = point.bytes;

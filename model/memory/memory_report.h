@@ -57,6 +57,10 @@ struct MemoryReport {
   HostTraffic traffic;
 };
 
+enum class MemorySide { kDevice, kHost };
+/// What is live over the schedule; changes only, the last point is what lies there behind its end.
+std::vector<CurvePoint> live_curve(const MemoryAssignment& memory, MemorySide side);
+
 MemoryTotals sum_totals(const MemoryAssignment& memory);
 
 /// Pinned host memory of one device: temporaries, arguments, and results that reuse no argument.

@@ -136,17 +136,19 @@ void Simulation::run_main() {
     }
     const StepId id = at_;
     const Step& step = program_.steps[id];
+    if (const auto* loop = std::get_if<LoopStep>(&step)) {
+      enter(id, *loop);
+      continue;
+    }
+    const auto* const wait = std::get_if<WaitStep>(&step);
+    if (wait != nullptr && !pass(id, *wait)) return;
+    if (listener_ != nullptr) listener_->on_step_taken(id, now_);
     if (const auto* run = std::get_if<RunStep>(&step)) {
       streams_.enqueue(kMainStream, {.step = id, .task = run->task, .ready = now_}, now_);
     } else if (const auto* start = std::get_if<StartStep>(&step)) {
       const Handle handle = slots_.start(start->slot, start->stream);
       streams_.enqueue(start->stream,
                        {.step = id, .task = start->task, .ready = now_, .handle = handle}, now_);
-    } else if (const auto* wait = std::get_if<WaitStep>(&step)) {
-      if (!pass(id, *wait)) return;
-    } else {
-      enter(id, std::get<LoopStep>(step));
-      continue;
     }
     at_ = StepId(id.index + 1);
   }

@@ -66,6 +66,9 @@ class Listener {
   virtual void on_task_started(const TaskStarted&) {}
   virtual void on_task_finished(const TaskFinished&) {}
   virtual void on_waited(const Waited&) {}
+  /// The main stream took a step that is no loop: it handed over the step's task, or got past the
+  /// wait. If that took time, on_waited has told just before.
+  virtual void on_step_taken(StepId /*step*/, SimTime /*at*/) {}
   /// The tasks that are past their latency, and how fast each is from `at` on.
   virtual void on_rates_changed(SimTime /*at*/, std::span<const RunningTask>) {}
   virtual void on_iteration_began(StepId /*loop*/, SimTime /*at*/) {}

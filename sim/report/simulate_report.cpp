@@ -6,6 +6,7 @@
 
 #include "model/base/format.h"
 #include "model/plan/budget.h"
+#include "sim/report/explain_report.h"
 #include "sim/report/exposed_text.h"
 #include "sim/report/table.h"
 
@@ -54,8 +55,8 @@ std::string render_text(const Program& program, const HardwareProfile& profile,
   return text;
 }
 
-std::string render_json(const Program& program, const HardwareProfile& profile,
-                        const SimResult& r) {
+std::string render_json(const Program& program, const HardwareProfile& profile, const SimResult& r,
+                        const Explained* explained) {
   Json json;
   json["schema"] = "spillway.simulate/1";
   json["program"] = {{"name", program.name}, {"path", program.path}};
@@ -86,6 +87,7 @@ std::string render_json(const Program& program, const HardwareProfile& profile,
                                {"kind", kind_of(wait)},
                                {"busy_seconds", wait.duration.value()},
                                {"explanation", wait.explanation}});
+  if (explained != nullptr) json["explain"] = explain_json(explained->name, explained->copies);
   json["unknown"] = r.unknown;
   json["assumptions"] = r.assumptions;
   // Names and paths come from the input, and need not be UTF-8.

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "sim/explain/explain.h"
 #include "sim/simulate.h"
 
 namespace spillway {
@@ -10,8 +11,14 @@ namespace spillway {
 /// For a person at a terminal.
 std::string render_text(const Program& program, const HardwareProfile& profile,
                         const SimResult& result);
-/// Schema spillway.simulate/1.
+/// What one copy was asked about, and the answer.
+struct Explained {
+  std::string name;
+  std::vector<CopyExplanation> copies;
+};
+
+/// Schema spillway.simulate/1, with an `explain` object where something was asked.
 std::string render_json(const Program& program, const HardwareProfile& profile,
-                        const SimResult& result);
+                        const SimResult& result, const Explained* explained = nullptr);
 
 }  // namespace spillway

@@ -10,7 +10,7 @@ namespace spillway::engine::testing {
 
 /// One call of a listener. Times are absolute; `numbers` holds what does not move when repeated.
 struct Happening {
-  enum class Kind : std::uint8_t { kStarted, kFinished, kWaited, kRates, kIteration };
+  enum class Kind : std::uint8_t { kStarted, kFinished, kWaited, kTaken, kRates, kIteration };
   Kind kind = Kind::kStarted;
   std::vector<SimTime> times;
   std::vector<std::int64_t> numbers;
@@ -32,6 +32,9 @@ class Timeline : public Listener {
   }
   void on_waited(const Waited& e) override {
     add(Happening::Kind::kWaited, {e.from, e.to}, {e.step.index, e.slot.index});
+  }
+  void on_step_taken(StepId step, SimTime at) override {
+    add(Happening::Kind::kTaken, {at}, {step.index});
   }
   void on_rates_changed(SimTime at, std::span<const RunningTask> running) override {
     std::vector<std::int64_t> numbers;

@@ -1,0 +1,41 @@
+#include "cli/output_file.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "model/base/utf8.h"
+
+namespace spillway {
+namespace {
+
+ExitCode not_written(const std::string& path, int number) {
+  std::fprintf(stderr, "%s: error: cannot be written: %s\n", printable_lines(path).c_str(),
+               std::strerror(number));
+  return kNotWritten;
+}
+
+bool write_all(std::FILE* file, const std::string& content) {
+  const bool written = std::fwrite(content.data(), 1, content.size(), file) == content.size() &&
+                       std::fflush(file) == 0;
+  return std::fclose(file) == 0 && written;
+}
+
+}  // namespace
+
+ExitCode write_output(const std::string& path, const std::string& content) {
+  // Beside its target, so that renaming it needs no copy.
+  const std::string part = path + "." + std::to_string(::getpid()) + ".part";
+  std::FILE* const file = std::fopen(part.c_str(), "wbx");
+  if (file == nullptr) return not_written(path, errno);
+  if (!write_all(file, content) || std::rename(part.c_str(), path.c_str()) != 0) {
+    const int number = errno;
+    std::remove(part.c_str());
+    return not_written(path, number);
+  }
+  return kDone;
+}
+
+}  // namespace spillway

@@ -1,0 +1,14 @@
+// Files that a command writes beside its answer.
+#pragma once
+
+#include <string>
+
+#include "cli/command.h"
+
+namespace spillway {
+
+/// Writes a file whole or not at all: what was there before stays until the new one is complete.
+/// Returns kDone, or kNotWritten after saying why on stderr.
+ExitCode write_output(const std::string& path, const std::string& content);
+
+}  // namespace spillway

@@ -55,19 +55,49 @@ bool fits_type(std::int64_t number, ElementType type) {
   }
 }
 
-/// A computation that runs, and the instruction that called it there; the body of the loop has no
-/// caller here.
-struct Frame {
-  ComputationId computation;
-  std::optional<InstructionId> caller;
-  const Frame* outer = nullptr;
+struct Counter {
+  ShapeNodeIndex node = 0;
+  std::int64_t init = 0, step = 1;
 };
 
-/// Works out a scalar integer of a loop's body for one value of the loop's counter.
+std::optional<Counter> find_counter(const Program& program, InstructionId loop) {
+  const Computation& computation = program[loop.computation];
+  const std::string_view config =
+      computation.attribute(loop.instruction, "backend_config").value_or("");
+  const auto index =
+      to_integer(json_value(json_value(config, "known_induction_variable"), "tuple_index"));
+  const std::string_view steps = json_value(config, "known_init_step");
+  const auto init = to_integer(json_value(steps, "init"));
+  const auto step = to_integer(json_value(steps, "step"));
+  const Shape carried = computation[loop.instruction].shape;
+  if (!index || !init || !step || *step == 0 || *index < 0 || *index >= carried.tuple_size())
+    return std::nullopt;
+  return Counter{carried.element_node(static_cast<std::uint32_t>(*index)), *init, *step};
+}
+
+/// An iteration of a loop.
+struct LoopMoment {
+  InstructionId loop;
+  std::int64_t iteration = 0;
+};
+
+/// A computation that runs, and the instruction that called it there; or the iteration of which it
+/// is the body.
+struct Frame {
+  ComputationId computation;
+  std::optional<InstructionId> caller{};
+  const Frame* outer = nullptr;
+  std::optional<LoopMoment> loop{};
+};
+
+/// What an index may hang on: constants and the loop's counter alone; or also what loops carry from
+/// one iteration to the next, as pipelined copies do.
+enum class Follow { kCounter, kCarried };
+
+/// Works out a scalar integer at a moment of the program.
 class Evaluator {
  public:
-  Evaluator(const Program& program, ShapeNodeIndex counter_node, std::int64_t counter)
-      : program_(program), counter_node_(counter_node), counter_(counter) {}
+  Evaluator(const Program& program, Follow follow) : program_(program), follow_(follow) {}
 
   std::optional<std::int64_t> value(const Frame& frame, Operand operand) {
     if (++steps_ > kMostSteps) return std::nullopt;
@@ -86,6 +116,11 @@ class Evaluator {
         const auto root =
             root_element(inner.computation, program_[inner.computation].root(), operand.node);
         return root ? value(inner, *root) : std::nullopt;
+      }
+      case Opcode::kWhile: {
+        const auto trips = known_trip_count(computation, operand.instruction);
+        if (follow_ == Follow::kCounter || !trips) return std::nullopt;
+        return carried({{frame.computation, operand.instruction}, *trips}, operand.node);
       }
       case Opcode::kTuple:
         return std::nullopt;
@@ -108,10 +143,7 @@ class Evaluator {
 
   std::optional<std::int64_t> parameter(const Frame& frame, std::uint32_t number,
                                         ShapeNodeIndex node) {
-    if (!frame.caller) {
-      if (node != counter_node_) return std::nullopt;
-      return counter_;
-    }
+    if (!frame.caller) return frame.loop ? carried(*frame.loop, node) : std::nullopt;
     const auto operands = program_[frame.outer->computation].operands(frame.caller->instruction);
     if (number >= operands.size()) return std::nullopt;
     Operand outer = operands[number];
@@ -119,7 +151,25 @@ class Evaluator {
     return value(*frame.outer, outer);
   }
 
-  /// Element `node` of what a computation returns, looking through the tuple at its root.
+  /// What a loop's state holds at the begin of an iteration.
+  std::optional<std::int64_t> carried(LoopMoment at, ShapeNodeIndex node) {
+    const auto counter = find_counter(program_, at.loop);
+    if (counter && node == counter->node) {
+      const auto moved = multiply(at.iteration, counter->step);
+      return moved ? add(counter->init, *moved) : std::nullopt;
+    }
+    if (follow_ == Follow::kCounter) return std::nullopt;
+    const ComputationId id = at.iteration == 0 ? at.loop.computation : body_of(program_, at.loop);
+    const Operand state =
+        at.iteration == 0 ? program_[id].operands(at.loop.instruction)[0] : program_[id].root();
+    const auto element = root_element(id, state, node);
+    if (!element) return std::nullopt;
+    Frame frame{id};
+    if (at.iteration > 0) frame.loop = LoopMoment{at.loop, at.iteration - 1};
+    return value(frame, *element);
+  }
+
+  /// Element `node` of a value, looking through a tuple: at a computation's root, say.
   std::optional<Operand> root_element(ComputationId id, Operand root, ShapeNodeIndex node) const {
     const Computation& computation = program_[id];
     const Instruction& last = computation[root.instruction];
@@ -183,8 +233,7 @@ class Evaluator {
   }
 
   const Program& program_;
-  const ShapeNodeIndex counter_node_;
-  const std::int64_t counter_;
+  const Follow follow_;
   int steps_ = 0;
 };
 
@@ -211,26 +260,6 @@ std::optional<InstructionIndex> slice_of_parameter(const Computation& computatio
         find_parameter(computation, computation.operands(i)[0]) == number)
       return i;
   return std::nullopt;
-}
-
-struct Counter {
-  ShapeNodeIndex node = 0;
-  std::int64_t init = 0, step = 1;
-};
-
-std::optional<Counter> find_counter(const Program& program, InstructionId loop) {
-  const Computation& computation = program[loop.computation];
-  const std::string_view config =
-      computation.attribute(loop.instruction, "backend_config").value_or("");
-  const auto index =
-      to_integer(json_value(json_value(config, "known_induction_variable"), "tuple_index"));
-  const std::string_view steps = json_value(config, "known_init_step");
-  const auto init = to_integer(json_value(steps, "init"));
-  const auto step = to_integer(json_value(steps, "step"));
-  const Shape carried = computation[loop.instruction].shape;
-  if (!index || !init || !step || *step == 0 || *index < 0 || *index >= carried.tuple_size())
-    return std::nullopt;
-  return Counter{carried.element_node(static_cast<std::uint32_t>(*index)), *init, *step};
 }
 
 /// The index along the first dimension, where an instruction reads or writes a slice that is one
@@ -286,76 +315,96 @@ std::optional<Located> locate_slice(const Program& program, const FlatSchedule& 
   return located;
 }
 
-/// The walk that the slice's index along the first dimension makes.
-std::optional<LayerWalk> walk_layers(const Program& program, const Located& located,
-                                     ComputationId body, const Counter& counter) {
+/// Which layer a slice is, at a moment of the computation that leads to it.
+std::optional<std::int64_t> layer_at(const Program& program, const Located& located,
+                                     Frame outermost, Follow follow) {
   std::vector<Frame> frames(located.calls.size() + 1);
-  frames[0].computation = body;
+  frames[0] = outermost;
   for (std::size_t k = 0; k < located.calls.size(); ++k) {
     const InstructionId call = located.calls[k];
     frames[k + 1] = {program[call.computation].called(call.instruction)[0], call, &frames[k]};
   }
-  const auto index_at = [&](std::int64_t value) {
-    return Evaluator(program, counter.node, value).value(frames.back(), located.index);
-  };
-  const auto next = add(counter.init, counter.step);
-  const auto first = index_at(counter.init);
-  const auto second = next ? index_at(*next) : std::nullopt;
+  const auto layer = Evaluator(program, follow).value(frames.back(), located.index);
   const Computation& computation = program[located.slice.computation];
   const std::int64_t layers =
       computation.shape_of(computation.operands(located.slice.instruction)[0]).dims()[0];
-  const auto inside = [layers](std::int64_t layer) { return layer >= 0 && layer < layers; };
-  if (!first || !second || !inside(*first) || !inside(*second)) return std::nullopt;
+  return layer && *layer >= 0 && *layer < layers ? layer : std::nullopt;
+}
+
+/// A slice in the body of a loop that runs at least twice.
+struct Looped {
+  Located located;
+  ComputationId body;
+  InstructionId loop;
+};
+
+/// The walk that the slice's index along the first dimension makes.
+std::optional<LayerWalk> walk_layers(const Program& program, const Looped& slice, Follow follow) {
+  const auto layer_in = [&](std::int64_t iteration) {
+    return layer_at(program, slice.located,
+                    {slice.body, {}, nullptr, LoopMoment{slice.loop, iteration}}, follow);
+  };
+  const auto first = layer_in(0), second = layer_in(1);
+  if (!first || !second) return std::nullopt;
   return LayerWalk{*first, *second - *first};
 }
 
 /// The same in bytes, of a slice that is read.
-std::optional<SliceWalk> asked_walk(const Program& program, const Located& located,
-                                    ComputationId body, const Counter& counter) {
-  const auto layers = walk_layers(program, located, body, counter);
+std::optional<SliceWalk> asked_walk(const Program& program, const Looped& slice) {
+  const auto layers = walk_layers(program, slice, Follow::kCounter);
   if (!layers) return std::nullopt;
-  const std::int64_t a_layer = program[located.slice].shape.bytes().value();
+  const std::int64_t a_layer = program[slice.located.slice].shape.bytes().value();
   const auto offset = multiply(layers->first, a_layer);
   const auto stride = multiply(layers->step, a_layer);
   if (!offset || !stride) return std::nullopt;
   return SliceWalk{*offset, *stride};
 }
 
-/// A slice whose index the loop's counter decides.
-struct Counted {
-  Located located;
-  ComputationId body;
-  Counter counter;
-};
-
-std::optional<Counted> count_slice(const Program& program, const FlatSchedule& schedule,
-                                   const StackAccess& access) {
-  const auto counter = find_counter(program, access.loop);
+std::optional<Looped> locate_in_loop(const Program& program, const FlatSchedule& schedule,
+                                     const StackAccess& access) {
   const auto trips = known_trip_count(program[access.loop.computation], access.loop.instruction);
-  if (!counter || !trips || *trips < 2) return std::nullopt;
+  if (!find_counter(program, access.loop) || !trips || *trips < 2) return std::nullopt;
   const ComputationId body = body_of(program, access.loop);
   auto located = locate_slice(program, schedule, access, body);
   if (!located) return std::nullopt;
-  return Counted{*std::move(located), body, *counter};
+  return Looped{*std::move(located), body, access.loop};
 }
 
 }  // namespace
 
 std::optional<LayerWalk> find_layer_walk(const Program& program, const FlatSchedule& schedule,
                                          const StackAccess& access) {
-  const auto slice = count_slice(program, schedule, access);
-  if (!slice) return std::nullopt;
-  return walk_layers(program, slice->located, slice->body, slice->counter);
+  const auto slice = locate_in_loop(program, schedule, access);
+  return slice ? walk_layers(program, *slice, Follow::kCarried) : std::nullopt;
+}
+
+std::optional<std::int64_t> find_layer(const Program& program, const FlatSchedule& schedule,
+                                       InstructionId copy) {
+  StackAccess access{copy, 0, {}};
+  while (program[access.instruction].opcode == Opcode::kAsyncStart) {
+    const auto called =
+        program[access.instruction.computation].called(access.instruction.instruction);
+    access.instruction = {called[0], program[called[0]].root().instruction};
+  }
+  const InstructionId at = access.instruction;
+  if (program[at].opcode == Opcode::kFusion) {
+    const Computation& fused = program[program[at.computation].called(at.instruction)[0]];
+    while (access.operand < program[at].operand_count && !slice_of_parameter(fused, access.operand))
+      ++access.operand;
+    if (access.operand == program[at].operand_count) return std::nullopt;
+  }
+  const auto located = locate_slice(program, schedule, access, copy.computation);
+  return located ? layer_at(program, *located, {copy.computation}, Follow::kCarried) : std::nullopt;
 }
 
 SliceCheck check_slice(const Program& program, const FlatSchedule& schedule,
                        const StackAccess& read) {
-  const auto slice = count_slice(program, schedule, read);
+  const auto slice = locate_in_loop(program, schedule, read);
   if (!slice) return {};
   const InstructionId at = slice->located.slice;
   if (program[at].opcode != Opcode::kDynamicSlice) return {};
   const auto annotated = annotated_walk(program[at.computation], at.instruction);
-  const auto asked = asked_walk(program, slice->located, slice->body, slice->counter);
+  const auto asked = asked_walk(program, *slice);
   if (!annotated || !asked) return {};
   if (*asked == *annotated) return {.checked = true, .wrong = {}};
   return {.checked = true, .wrong = WrongSlice{*asked, *annotated}};

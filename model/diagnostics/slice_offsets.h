@@ -28,6 +28,11 @@ struct LayerWalk {
 std::optional<LayerWalk> find_layer_walk(const Program& program, const FlatSchedule& schedule,
                                          const StackAccess& access);
 
+/// The layer that a copy in straight code reads or writes, where that is constant: of the iteration
+/// that XLA peels off a pipelined loop.
+std::optional<std::int64_t> find_layer(const Program& program, const FlatSchedule& schedule,
+                                       InstructionId copy);
+
 struct WrongSlice {
   SliceWalk asked;      ///< what the index in the program comes to
   SliceWalk annotated;  ///< `dynamic_slice_config` of the copy

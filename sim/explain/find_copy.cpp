@@ -37,6 +37,26 @@ Names list_names(const Program& program, const LoweredProgram& lowered, const Co
   return names;
 }
 
+struct Match {
+  std::string name;
+  const std::set<StepId>* steps;
+};
+
+/// What begins so, once where names mean the same: a start and its done are one copy.
+std::vector<Match> find_matches(const Names& names, const std::string& beginning) {
+  std::vector<Match> matches;
+  for (auto it = names.lower_bound(beginning);
+       it != names.end() && it->first.starts_with(beginning); ++it) {
+    const auto same = std::ranges::find_if(
+        matches, [&](const Match& match) { return *match.steps == it->second; });
+    if (same == matches.end())
+      matches.push_back({it->first, &it->second});
+    else
+      same->name = it->first;  // of a start and its done the start is the later one
+  }
+  return matches;
+}
+
 std::string listed(const std::vector<std::string>& names) {
   std::string text;
   for (std::size_t k = 0; k < std::min(names.size(), kListed); ++k)
@@ -71,26 +91,24 @@ Error unknown(const Names& names, const std::string& name) {
 Result<std::vector<StepId>> find_copies(const Program& program, const LoweredProgram& lowered,
                                         const CopyLabels& labels, const std::string& name) {
   const Names names = list_names(program, lowered, labels);
-  std::set<StepId> found;
-  std::vector<std::string> candidates;
-  if (const auto exact = names.find(name); exact != names.end()) {
-    found = exact->second;
-  } else {
-    for (auto it = names.lower_bound(name); it != names.end() && it->first.starts_with(name);
-         ++it) {
-      // A start and its done are one copy: the second of them adds no doubt.
-      if (candidates.empty() || it->second != found) candidates.push_back(it->first);
-      if (candidates.size() == 1) found = it->second;
-    }
-    if (candidates.empty()) return unknown(names, name);
-    if (candidates.size() > 1)
-      return Error{ErrorKind::kUsage,
-                   "--explain: " + quoted(name) + " may mean several",
-                   {},
-                   "",
-                   listed(candidates)};
+  if (const auto exact = names.find(name); exact != names.end())
+    return std::vector<StepId>(exact->second.begin(), exact->second.end());
+  // The end of a part of a name is a better place to stop than its middle: x.1 is x.1.0, not
+  // x.12.0.
+  for (const std::string& beginning : {name + ".", name}) {
+    const std::vector<Match> matches = find_matches(names, beginning);
+    if (matches.size() == 1)
+      return std::vector<StepId>(matches[0].steps->begin(), matches[0].steps->end());
+    if (matches.empty()) continue;
+    std::vector<std::string> candidates;
+    for (const Match& match : matches) candidates.push_back(match.name);
+    return Error{ErrorKind::kUsage,
+                 "--explain: " + quoted(name) + " may mean several",
+                 {},
+                 "",
+                 listed(candidates)};
   }
-  return std::vector<StepId>(found.begin(), found.end());
+  return unknown(names, name);
 }
 
 }  // namespace spillway

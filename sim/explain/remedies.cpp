@@ -267,6 +267,13 @@ std::optional<Remedy> RemedyFinder::next_iteration(const Target& target) const {
     edits.peeled = *loop;
   }
   fill(remedy, simulate(edits, target), target);
+  // The first reload, or the last offload, has no neighbour to hide in.
+  const engine::StepStats& runs = run_.steps[start];
+  const std::int64_t entries =
+      runs.count / std::get<engine::LoopStep>(lowered_.program.steps[*loop]).trips;
+  remedy.hides = remedy.hides || remedy.exposed <= to_seconds(runs.busy) *
+                                                       static_cast<double>(entries) /
+                                                       static_cast<double>(runs.count);
   return remedy;
 }
 

@@ -26,7 +26,7 @@ std::string_view name_of(RemedyKind kind);
 struct Remedy {
   RemedyKind kind = RemedyKind::kEarlierStart;
   bool possible = false;  ///< else `limit` says why not
-  bool hides = false;     ///< at most 1 % of what was exposed still is
+  bool hides = false;     ///< at most 1 % of what was exposed still is; of a pipeline, its ends
   Seconds exposed{};      ///< of this copy, of a step
   Seconds step{};         ///< the whole step
   /// Moves: the least that hides it, or as far as it goes.

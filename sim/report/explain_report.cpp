@@ -102,7 +102,15 @@ std::string remedy_text(const CopyExplanation& e, const Remedy& r) {
                          format_seconds(r.kernels_then), format_seconds(r.kernels_now));
       break;
   }
-  text += r.hides ? ": hidden" : fmt::format(": {} stay exposed", format_seconds(r.exposed));
+  const bool end_stays = r.kind == RemedyKind::kNextIteration && r.exposed > Seconds(0);
+  if (r.hides && !end_stays)
+    text += ": hidden";
+  else if (r.hides)
+    text += fmt::format(": hidden but for {}, {}",
+                        e.direction == TransferDirection::kDeviceToHost ? "the last" : "the first",
+                        format_seconds(r.exposed));
+  else
+    text += fmt::format(": {} stay exposed", format_seconds(r.exposed));
   if (r.kind != RemedyKind::kMoreCompute) {
     const double change = 100 * (ratio(r.step, e.step) - 1);
     text += fmt::format(", step {} ({:+.2f} %)", format_seconds(r.step), change);

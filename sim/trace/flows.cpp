@@ -68,6 +68,12 @@ std::optional<ValueId> host_array_of(const Program& program, const MemoryAssignm
   return std::nullopt;
 }
 
+CopyLabel label_for(const Residual& residual, const std::optional<LayerWalk>& walk) {
+  CopyLabel label{label_of(residual), residual.names, walk};
+  label.names.push_back(residual.id);
+  return label;
+}
+
 class FlowFinder {
  public:
   FlowFinder(const Program& program, const MemoryAssignment& memory, const LoweredProgram& lowered,
@@ -78,21 +84,25 @@ class FlowFinder {
         labels_(labels),
         history_(history),
         runs_of_(lowered.origins.size()),
-        offload_of_(lowered.origins.size()) {
+        offloads_of_(lowered.origins.size()) {
     for (const RunId run : ids(history.runs))
       if (lowered.origins[history.runs[run].step].direction)
         runs_of_[history.runs[run].step].push_back(run);
   }
 
-  /// Reads of stacks come from the write of the same stack.
-  void pair_residuals(const ResidualTable& table) {
-    const auto steps = steps_by_instruction(lowered_);
-    for (const Residual& residual : table.residuals) {
-      const auto write = step_of(program_, memory_, steps, residual.write);
-      if (!write || residual.copied_between_loops) continue;
-      for (const StackAccess& access : residual.reads)
-        if (const auto read = step_of(program_, memory_, steps, access)) offload_of_[*read] = write;
-    }
+  /// What comes back from a stack was written into it: in the loop, or by an iteration peeled off.
+  void pair_residuals() {
+    std::map<std::string_view, std::vector<StepId>> writes;
+    for (const bool reload : {false, true})
+      for (const StepId step : ids(lowered_.origins)) {
+        const StepOrigin& origin = lowered_.origins[step];
+        const std::string& residual = labels_.of_step[step].residual;
+        if (!is_work(origin) || !origin.direction || residual.empty()) continue;
+        if (!reload && origin.direction == TransferDirection::kDeviceToHost)
+          writes[residual].push_back(step);
+        if (reload && origin.direction == TransferDirection::kHostToDevice)
+          offloads_of_[step] = writes[residual];
+      }
   }
 
   /// Elsewhere the reload reads the very array that the offload made.
@@ -108,10 +118,10 @@ class FlowFinder {
       const StepOrigin& origin = lowered_.origins[step];
       if (!is_work(origin) || origin.direction != TransferDirection::kHostToDevice) continue;
       const auto transfer = host_transfer(program_, origin.instruction);
-      if (offload_of_[step] || !transfer->host_array) continue;
+      if (!offloads_of_[step].empty() || !transfer->host_array) continue;
       const auto maker =
           made_by.find(memory_.values.at(origin.instruction.computation, *transfer->host_array));
-      if (maker != made_by.end()) offload_of_[step] = maker->second;
+      if (maker != made_by.end()) offloads_of_[step] = {maker->second};
     }
   }
 
@@ -120,10 +130,9 @@ class FlowFinder {
     for (const StepId step : ids(lowered_.origins)) {
       const StepOrigin& origin = lowered_.origins[step];
       if (!is_work(origin) || origin.direction != TransferDirection::kHostToDevice) continue;
-      const auto offload = offload_of_[step];
       std::map<Place, RunId> offloads;
-      if (offload)
-        for (const RunId run : runs_of_[*offload])
+      for (const StepId offload : offloads_of_[step])
+        for (const RunId run : runs_of_[offload])
           if (const auto place = place_of(run)) offloads[*place] = run;
       for (const RunId run : runs_of_[step]) add_flow(run, offloads, flows);
     }
@@ -140,6 +149,7 @@ class FlowFinder {
     const CopyLabel& label = labels_.of_step[run.step];
     if (label.residual.empty()) return Place(run.entry, run.iteration);
     if (!label.walk) return std::nullopt;
+    if (label.peeled) return Place(run.iteration, label.walk->first);
     return Place(run.entry, label.walk->first + label.walk->step * run.iteration);
   }
 
@@ -164,8 +174,8 @@ class FlowFinder {
   const LoweredProgram& lowered_;
   const CopyLabels& labels_;
   const History& history_;
-  IdVector<StepId, std::vector<RunId>> runs_of_;  ///< of host copies
-  IdVector<StepId, std::optional<StepId>> offload_of_;
+  IdVector<StepId, std::vector<RunId>> runs_of_;       ///< of host copies
+  IdVector<StepId, std::vector<StepId>> offloads_of_;  ///< of a reload
 };
 
 }  // namespace
@@ -226,9 +236,26 @@ CopyLabels label_copies(const Program& program, const MemoryAssignment& memory,
       copy.names.push_back(residual.id);
     }
   };
+  std::map<BufferId, const Residual*> stacks;
   for (const Residual& residual : residuals.residuals) {
     label(residual, residual.write);
     for (const StackAccess& read : residual.reads) label(residual, read);
+    if (residual.peeled && !residual.copied_between_loops) stacks[residual.stack] = &residual;
+  }
+  for (const StepId step : ids(lowered.origins)) {
+    const StepOrigin& origin = lowered.origins[step];
+    if (!is_work(origin) || !origin.direction || !labels.of_step[step].residual.empty()) continue;
+    const InstructionId id = origin.instruction;
+    const auto array = host_transfer(program, id)->host_array;
+    if (!array) continue;
+    const auto stack =
+        stacks.find(memory.liveness.buffer_of[memory.values.at(id.computation, *array)]);
+    if (stack == stacks.end()) continue;
+    CopyLabel& copy = labels.of_step[step];
+    copy = label_for(*stack->second, {});
+    copy.peeled = true;
+    if (const auto layer = find_layer(program, memory.schedule, id))
+      copy.walk = LayerWalk{*layer, 0};
   }
   for (const StepId loop : ids(disputed))
     if (disputed[loop] != 0) labels.of_loop[loop].reset();
@@ -236,10 +263,9 @@ CopyLabels label_copies(const Program& program, const MemoryAssignment& memory,
 }
 
 Flows find_flows(const Program& program, const MemoryAssignment& memory,
-                 const LoweredProgram& lowered, const ResidualTable& residuals,
-                 const CopyLabels& labels, const History& history) {
+                 const LoweredProgram& lowered, const CopyLabels& labels, const History& history) {
   FlowFinder finder(program, memory, lowered, labels, history);
-  finder.pair_residuals(residuals);
+  finder.pair_residuals();
   finder.pair_arrays();
   return finder.run();
 }

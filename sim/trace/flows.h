@@ -46,7 +46,6 @@ struct Flows {
 };
 
 Flows find_flows(const Program& program, const MemoryAssignment& memory,
-                 const LoweredProgram& lowered, const ResidualTable& residuals,
-                 const CopyLabels& labels, const History& history);
+                 const LoweredProgram& lowered, const CopyLabels& labels, const History& history);
 
 }  // namespace spillway

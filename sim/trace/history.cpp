@@ -85,7 +85,7 @@ class HistoryMaker {
     TaskRun run{.step = id, .taken = at, .started = at, .finished = at, .read_by = {}};
     if (const auto loop = loop_of_[id]) {
       run.iteration = loops_[*loop].iteration;
-      run.entry = loops_[*loop].entries;
+      run.entry = loops_[*loop].entries - 1;
     }
     const RunId made = out_.runs.push(run);
     runs_of_[id].all.push_back(made);

@@ -162,7 +162,9 @@ std::string TraceMaker::describe_task(StepId step) const {
     text += ",\"residual\":" + json_text(residual);
   const std::string op = metadata_text(program_[id.computation], id.instruction, "op_name");
   if (!op.empty()) text += ",\"op_name\":" + json_text(op);
-  const auto layer = layer_of(op);
+  auto layer = layer_of(op);
+  if (const CopyLabel& label = labels_.of_step[step]; label.peeled && label.walk)
+    layer = label.walk->first;
   if (layer && !loops_[step]) text += fmt::format(",\"layer\":{}", *layer);
   return text;
 }
@@ -340,7 +342,7 @@ Result<Trace> make_trace(const Program& program, const MemoryAssignment& memory,
       make_history(lowered, writer.take(), find_readers(program, memory, lowered),
                    find_memory_levels(program, memory, lowered), run->makespan);
   const CopyLabels labels = label_copies(program, memory, lowered, residuals);
-  const Flows flows = find_flows(program, memory, lowered, residuals, labels, history);
+  const Flows flows = find_flows(program, memory, lowered, labels, history);
   return TraceMaker(program, profile, prepared, result, labels, history).run(flows);
 }
 

@@ -29,6 +29,12 @@ TEST_CASE("answers stay as they are") {
       {"simulate/offload_qkv.txt", "simulate examples/jax/dumps/offload_qkv --hw gb200"},
       {"simulate/offload_qkv.json", "simulate examples/jax/dumps/offload_qkv --hw gb200 --json"},
       {"simulate/offload_all_h100.txt", "simulate examples/jax/dumps/offload_all --hw h100"},
+      {"simulate/explain_query_proj.txt",
+       "simulate examples/jax/dumps/offload_qkv --hw gb200 --names "
+       "examples/jax/dumps/offload_qkv/names.json --explain query_proj"},
+      {"simulate/explain_query_proj.json",
+       "simulate examples/jax/dumps/offload_qkv --hw gb200 --names "
+       "examples/jax/dumps/offload_qkv/names.json --explain query_proj --json"},
       {"plan/keep.txt",
        "plan examples/jax/dumps/keep --names examples/jax/dumps/keep/names.json --hw gb200"},
       {"plan/keep.json",

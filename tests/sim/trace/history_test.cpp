@@ -95,7 +95,7 @@ TEST_CASE("of a pipelined loop each wait is for the copy before, each reader rea
       const TaskRun& run = history.runs[id];
       if (run.step != StepId(4)) continue;
       CHECK(run.iteration == kernels);
-      CHECK(run.entry == 1);
+      CHECK(run.entry == 0);
       CHECK(run.started == seconds(2 + 3 * kernels));
       ++kernels;
     }

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "model/hardware/read_profile.h"
+#include "tests/golden.h"
 #include "tests/model/diagnostics/annotated_scan.h"
 #include "tests/model/hardware/toy_profile.h"
 
@@ -52,6 +54,10 @@ std::vector<json> of_phase(const json& events, std::string_view phase) {
 
 std::int64_t nanoseconds(const json& microseconds) {
   return std::llround(microseconds.get<double>() * 1000);
+}
+
+TEST_CASE("a trace stays as it is") {
+  testing::check_golden("trace/scan.json", trace_of(scan()).trace.json);
 }
 
 TEST_CASE("in each row slices follow one another or lie inside one another") {

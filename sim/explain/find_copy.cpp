@@ -51,8 +51,8 @@ std::vector<Match> find_matches(const Names& names, const std::string& beginning
         matches, [&](const Match& match) { return *match.steps == it->second; });
     if (same == matches.end())
       matches.push_back({it->first, &it->second});
-    else
-      same->name = it->first;  // of a start and its done the start is the later one
+    else if (same->name.find("done") != std::string::npos)
+      same->name = it->first;
   }
   return matches;
 }

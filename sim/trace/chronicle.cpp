@@ -51,7 +51,6 @@ void ChronicleWriter::on_rates_changed(SimTime at, std::span<const engine::Runni
     now.host_to_device += full.host_to_device * task.speed;
     now.hbm += full.hbm * task.speed;
   }
-  if (!chronicle_.rates.empty() && chronicle_.rates.back() == now) return;
   const auto number = static_cast<std::int64_t>(chronicle_.rates.size());
   chronicle_.rates.push_back(now);
   chronicle_.happenings.push_back({Happening::Kind::kRates, StepId(), at, at, number});
@@ -76,14 +75,7 @@ void ChronicleWriter::on_repeated(const engine::Repeated& repeated) {
   if (next == std::get<engine::LoopStep>(program_.steps[repeated.loop]).trips) next = 0;
 
   const std::size_t end = all.size();
-  const SimTime from = repeated.start + repeated.period;
-  if (static_cast<std::size_t>(repeated.times) > (most_ - std::min(most_, end)) / (end - first)) {
-    all.push_back({Happening::Kind::kLeftOut, repeated.loop, from,
-                   from + repeated.period * repeated.times, more});
-    return;
-  }
-  all.reserve(end + (end - first) * static_cast<std::size_t>(repeated.times));
-  for (std::int64_t i = 1; i <= repeated.times; ++i)
+  const auto add_period = [&](std::int64_t i) {
     for (std::size_t k = first; k < end; ++k) {
       Happening again = all[k];
       again.from += repeated.period * i;
@@ -92,6 +84,18 @@ void ChronicleWriter::on_repeated(const engine::Repeated& repeated) {
         again.number += repeated.iterations * i;
       all.push_back(again);
     }
+  };
+  const std::size_t room = most_ - std::min(most_, end);
+  const bool all_fit = static_cast<std::size_t>(repeated.times) <= room / (end - first);
+  if (!all_fit && repeated.times > 1) {
+    const SimTime from = repeated.start + repeated.period;
+    const std::int64_t left_out = repeated.times - 1;
+    all.push_back({Happening::Kind::kLeftOut, repeated.loop, from,
+                   from + repeated.period * left_out, repeated.iterations * left_out});
+    add_period(repeated.times);
+    return;
+  }
+  for (std::int64_t i = 1; i <= repeated.times; ++i) add_period(i);
 }
 
 }  // namespace spillway

@@ -40,7 +40,8 @@ struct RateResources {
 };
 
 /// Writes a chronicle while the engine runs. Iterations that a loop repeats are written out as long
-/// as there are at most `most` happenings in all; else they are left out, and it says so.
+/// as there are at most `most` happenings in all; else all but the last period of them are left
+/// out, and it says so.
 class ChronicleWriter : public engine::Listener {
  public:
   ChronicleWriter(const engine::EngineProgram& program, const RateResources& resources,

@@ -18,9 +18,10 @@ IdVector<engine::StepId, std::optional<engine::StepId>> find_readers(const Progr
 
 /// What a host copy belongs to.
 struct CopyLabel {
-  std::string residual;            ///< its name, else its id; empty where it is part of none
-  std::vector<std::string> names;  ///< its id and each of its names
-  std::optional<LayerWalk> walk;   ///< the layer it moves in each iteration, where that is known
+  std::string residual;             ///< its name, else its id; empty where it is part of none
+  std::vector<std::string> names;   ///< its id and each of its names
+  std::optional<LayerWalk> walk{};  ///< the layer it moves in each iteration, where that is known
+  bool peeled = false;              ///< it stands outside the loop: XLA has peeled an iteration off
 };
 
 struct CopyLabels {

@@ -61,9 +61,8 @@ class HistoryMaker {
       case Happening::Kind::kIteration:
         return begin_iteration(happening);
       case Happening::Kind::kRates:
-        out_.rates.push_back(
-            {happening.at, chronicle_.rates[static_cast<std::size_t>(happening.number)]});
-        return;
+        return add_rates(chronicle_.rates[static_cast<std::size_t>(happening.number)],
+                         happening.at);
       case Happening::Kind::kLeftOut:
         return leave_out(happening);
     }
@@ -150,6 +149,10 @@ class HistoryMaker {
     const OpenIteration& open = open_.back();
     out_.loops.push_back({open.loop, open.iteration, 0, open.from, at});
     open_.pop_back();
+  }
+
+  void add_rates(const Rates& rates, SimTime at) {
+    if (out_.rates.empty() || out_.rates.back().rates != rates) out_.rates.push_back({at, rates});
   }
 
   void add_level(const MemoryLevel& level, SimTime at) {

@@ -25,10 +25,10 @@ Program saving_loop(const std::string& functions, const std::string& save, int t
                 "rhs_contracting_dims={0}\n";
   return testing::toy_program(
       functions + "%body (s: " + state + ") -> " + state + " {\n  %s = " + state +
-      " parameter(0)\n  %one = s32[] constant(1)\n  %zero = s32[] constant(0)\n"
+      " parameter(0)\n  %zero = s32[] constant(0)\n"
       "  %row = f32[1,3] bitcast(%s#2)\n" +
-      products + save + "  %i = s32[] add(%s#0, %one)\n  ROOT %next = " + state +
-      " tuple(%i, %s#1, %s#2, %stack)\n}\n%condition (c: " + state +
+      products + save + "  ROOT %next = " + state +
+      " tuple(%s#0, %s#1, %s#2, %stack)\n}\n%condition (c: " + state +
       ") -> pred[] {\n  %c = " + state +
       " parameter(0)\n  %n = s32[] constant(4)\n  ROOT %lt = pred[] compare(%c#0, %n), "
       "direction=LT\n}\nENTRY %main {\n  %p = " +

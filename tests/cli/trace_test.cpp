@@ -76,7 +76,7 @@ TEST_CASE("what cannot be explained is refused") {
   check_refused(kSimulate + std::string("--explain all-gather-strat.2"), 2,
                 "error: --explain: 'all-gather-strat.2' is no copy, collective or offloaded "
                 "residual of the program\n  did you mean 'all-gather-start.2', "
-                "'all-gather-start', 'all-gather-start.1', 'all-gather-start.6'?\n");
+                "'all-gather-start.1', 'all-gather-start.12', 'all-gather-start.3'?\n");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "sim/report/explain_report.h"
 #include "tests/sim/explain/ask.h"

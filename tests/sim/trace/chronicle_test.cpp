@@ -61,7 +61,7 @@ TEST_CASE("rates are bytes a second, shared where two copy") {
   ChronicleWriter writer(toy.program, {toy.d2h, toy.h2d, toy.hbm}, kAll);
   engine::run_to_end(toy.program, {}, &writer);
   const Chronicle chronicle = writer.take();
-  REQUIRE(chronicle.rates.size() == 3);
+  REQUIRE(chronicle.rates.size() >= 3);
   const auto check_rates = [&](std::size_t k, double out, double in) {
     CHECK(chronicle.rates[k].device_to_host.value() == doctest::Approx(out));
     CHECK(chronicle.rates[k].host_to_device.value() == doctest::Approx(in));

@@ -43,7 +43,13 @@ Traced trace_of(const Program& program, const TraceOptions& options = {}) {
 }
 
 /// Forward and backward of four layers; stack `a` goes to the host and back.
-Program scan() { return testing::toy_program(testing::annotated(testing::walk(768, -256))); }
+Program scan() {
+  return testing::toy_program(testing::replaced(
+      testing::annotated(testing::walk(768, -256)),
+      "body=%forward, backend_config={\"known_trip_count\":{\"n\":\"4\"}}",
+      "body=%forward, backend_config={\"known_trip_count\":{\"n\":\"4\"},\"known_init_step\":{"
+      "\"init\":\"0\",\"step\":\"1\"},\"known_induction_variable\":{\"tuple_index\":\"0\"}}"));
+}
 
 std::vector<json> of_phase(const json& events, std::string_view phase) {
   std::vector<json> found;
@@ -163,10 +169,11 @@ TEST_CASE("long loops are cut, and the trace says how much") {
   CHECK(json::parse(few.trace.json)["otherData"]["iterations_left_out"] == few.trace.left_out);
 }
 
-TEST_CASE("names from the program are JSON whatever they hold") {
+TEST_CASE("what the program says is JSON whatever it holds") {
   const Traced traced = trace_of(
-      testing::read_entry("  %m = bf16[2,2] parameter(0)\n  ROOT %\xff.1 = bf16[2,2] dot(%m, %m), "
-                          "lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"));
+      testing::read_entry("  %m = bf16[2,2] parameter(0)\n  ROOT %a = bf16[2,2] dot(%m, %m), "
+                          "lhs_contracting_dims={1}, rhs_contracting_dims={0}, "
+                          "metadata={op_name=\"\xff\"}\n"));
   CHECK(traced.trace.slices == 2);
 }
 

@@ -355,8 +355,10 @@ Remedy RemedyFinder::faster_link(const Target& target) const {
     const MachineResources& machine = lowered_.resources;
     const auto one_way = *direction == TransferDirection::kDeviceToHost ? machine.device_to_host
                                                                         : machine.host_to_device;
-    remedy.rate =
-        BytesPerSecond(static_cast<double>(lowered_.program.resources[one_way].capacity) * factor);
+    const std::int64_t now = lowered_.program.resources[one_way].capacity;
+    remedy.rate = BytesPerSecond(static_cast<double>(scaled(now, factor)));
+    // Rates are whole bytes a second.
+    remedy.factor = remedy.rate.value() / static_cast<double>(now);
   }
   return remedy;
 }

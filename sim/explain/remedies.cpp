@@ -294,8 +294,9 @@ EngineProgram RemedyFinder::with_link(const Target& target, double factor) const
     return program;
   }
   const MachineResources& machine = lowered_.resources;
-  for (const engine::ResourceId resource : {machine.device_to_host, machine.host_to_device,
-                                            machine.both_directions, machine.host_memory})
+  for (const engine::ResourceId resource :
+       {machine.device_to_host, machine.host_to_device, machine.both_directions, machine.host_read,
+        machine.host_write, machine.host_memory})
     program.resources[resource].capacity =
         std::max<std::int64_t>(1, scaled(program.resources[resource].capacity, factor));
   return program;
@@ -355,8 +356,10 @@ Remedy RemedyFinder::faster_link(const Target& target) const {
     const MachineResources& machine = lowered_.resources;
     const auto one_way = *direction == TransferDirection::kDeviceToHost ? machine.device_to_host
                                                                         : machine.host_to_device;
-    remedy.rate =
-        BytesPerSecond(static_cast<double>(lowered_.program.resources[one_way].capacity) * factor);
+    const std::int64_t now = lowered_.program.resources[one_way].capacity;
+    remedy.rate = BytesPerSecond(static_cast<double>(scaled(now, factor)));
+    // Rates are whole bytes a second.
+    remedy.factor = remedy.rate.value() / static_cast<double>(now);
   }
   return remedy;
 }

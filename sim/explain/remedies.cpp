@@ -280,7 +280,12 @@ std::optional<Remedy> RemedyFinder::next_iteration(const Target& target) const {
 /// A link `factor` times as fast each way, both ways and at the host; for a collective, a fabric.
 EngineProgram RemedyFinder::with_link(const Target& target, double factor) const {
   EngineProgram program = lowered_.program;
+  const MachineResources& machine = lowered_.resources;
   if (origin(target.start).kind == StepOrigin::kCollective) {
+    // What a collective takes of these lasts as long as it does.
+    const auto lasts = [&](engine::ResourceId resource) {
+      return resource == machine.sms || resource == machine.fabric || resource == machine.network;
+    };
     for (const StepId step : ids(program.steps)) {
       if (origin(step).kind != StepOrigin::kCollective) continue;
       const auto* start = std::get_if<engine::StartStep>(&program.steps[step]);
@@ -288,12 +293,11 @@ EngineProgram RemedyFinder::with_link(const Target& target, double factor) const
           program.tasks[start ? start->task : std::get<engine::RunStep>(program.steps[step]).task];
       task.duration = SimTime(scaled(task.duration.value(), 1 / factor));
       for (std::uint32_t k = task.first_demand; k < task.end_demand; ++k)
-        if (program.demands[k].resource == lowered_.resources.sms)
+        if (lasts(program.demands[k].resource))
           program.demands[k].amount = scaled(program.demands[k].amount, 1 / factor);
     }
     return program;
   }
-  const MachineResources& machine = lowered_.resources;
   for (const engine::ResourceId resource :
        {machine.device_to_host, machine.host_to_device, machine.both_directions, machine.host_read,
         machine.host_write, machine.host_memory})

@@ -236,8 +236,8 @@ TEST_CASE("an error points at the line and says what would be right") {
       {"a rate of few channels without its reach",
        "        - {gpus: 2, latency: 1 s, bus_bandwidth: 8 B/s}\n",
        "        - {gpus: 2, latency: 1 s, bus_bandwidth: 8 B/s, slow_bandwidth: 1 B/s}\n",
-       "toy.yaml:54:11: error: 'slow_up_to' of 'fits' is missing\n"
-       "  54 |         - {gpus: 2, latency: 1 s, bus_bandwidth: 8 B/s, slow_bandwidth: 1 B/s}\n"
+       "toy.yaml:55:11: error: 'slow_up_to' of 'fits' is missing\n"
+       "  55 |         - {gpus: 2, latency: 1 s, bus_bandwidth: 8 B/s, slow_bandwidth: 1 B/s}\n"
        "     |           ^ for example slow_up_to: \"480 GB\""},
       {"a collective without fits",
        "      fits:\n        - {gpus: 2, latency: 1 s, bus_bandwidth: 8 B/s}\n", "      fits: []\n",

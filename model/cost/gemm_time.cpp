@@ -8,11 +8,6 @@ namespace {
 
 constexpr double kDepthUnit = 1024;  // elements that GemmShape::depth stands for
 
-double power_factor(const KernelCosts& kernels, std::string_view type) {
-  const auto* power = find_figure(kernels.gemm_power, type);
-  return power == nullptr ? 1.0 : power->value.value();
-}
-
 /// All of what fits L2 is there; of what does not, less and less, for the rest drives it out.
 ///   bytes   0   L2   2 L2   3 L2
 ///   near    0   L2   L2/2   0
@@ -29,6 +24,11 @@ Seconds moving_time(Bytes bytes, const GemmShape& shape, const HardwareProfile& 
 
 }  // namespace
 
+double gemm_power(const KernelCosts& kernels, std::string_view xla_type) {
+  const auto* power = find_figure(kernels.gemm_power, xla_type);
+  return power == nullptr ? 1.0 : power->value.value();
+}
+
 const GemmShape* find_gemm_shape(const KernelCosts& kernels, std::string_view xla_type) {
   const GemmShape* own = find_figure(kernels.gemm_shape, xla_type);
   return own != nullptr ? own : find_figure(kernels.gemm_shape, "bf16");
@@ -36,10 +36,8 @@ const GemmShape* find_gemm_shape(const KernelCosts& kernels, std::string_view xl
 
 BoundTime gemm_time(const Work& work, Seconds arithmetic, const GemmShape& shape,
                     const HardwareProfile& profile) {
-  const KernelCosts& kernels = profile.kernels;
-  const std::string_view type = work.ops.matrix_type;
   const Seconds compute =
-      arithmetic * (gemm_factor(kernels, type).value.value() * power_factor(kernels, type));
+      arithmetic * gemm_factor(profile.kernels, work.ops.matrix_type).value.value();
   const Seconds writing =
       work.traffic.hbm_written / profile.device.hbm_bandwidth.value * shape.result.value();
   const Seconds walk = shape.depth * (work.ops.depth / kDepthUnit);

@@ -66,7 +66,9 @@ double factor_of(const Work& work, const KernelCosts& kernels) {
 
 /// A matrix product whose type has a gemm_shape. What is fused to it may outlast it.
 Candidate shaped_product(const Work& work, const GemmShape& shape, const HardwareProfile& profile) {
-  const Seconds arithmetic = work.ops.dot_flops / matrix_peak(profile.device, work.ops.matrix_type);
+  const std::string_view type = work.ops.matrix_type;
+  const Seconds arithmetic =
+      work.ops.dot_flops / matrix_peak(profile.device, type) * gemm_power(profile.kernels, type);
   const Candidate time = gemm_time(work, arithmetic, shape, profile);
   const Seconds vector = work.ops.vector_flops / vector_peak(profile.device);
   return longer(time, {vector * factor_of(work, profile.kernels), Bound::kCompute});

@@ -20,7 +20,9 @@ std::optional<MatmulSizes> find_matmul(const Program& program, InstructionId id)
 
 /// Microseconds: flops / rate of a product with sizes within the table, 256 to 4096 and at most
 /// four at once. XLA interpolates its table; here the profile's fit of that table stands for it:
-///   rate = flops' / (gemm_overhead + gemm x flops' / matrix_peak),  flops' of the sizes so limited
+///   rate = flops' / gemm_time' (model/cost/gemm_time.h, without gemm_power), of the sizes so
+///   limited
+/// and gemm_overhead + gemm x flops' / matrix_peak for a profile without shapes.
 double believed_matmul(const MatmulSizes& sizes, const HardwareProfile& profile);
 
 }  // namespace spillway

@@ -14,7 +14,7 @@ namespace spillway {
 ///   after    b.start = async-start(a)   wraps   all-gather(param_0)
 ///            b = async-done(b.start)
 ///
-/// Order and names stay; numbers of instructions do not where a computation has one. Collectives
+/// Order and names stay; instructions behind one get other numbers. Collectives
 /// within what runs as one, or asynchronously already, stay as they are.
 Program open_collectives(const Program& program);
 

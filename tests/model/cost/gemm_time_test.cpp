@@ -200,7 +200,8 @@ TEST_CASE("the profiles give XLA's tables back") {
       ++rows;
     }
     CHECK(rows == 375);
-    MESSAGE(std::string(table.profile) << " " << std::string(table.type) << ": " << 100 * sum / rows << " %");
+    MESSAGE(std::string(table.profile)
+            << " " << std::string(table.type) << ": " << 100 * sum / rows << " %");
     CHECK(sum / rows < table.most);
   }
 }

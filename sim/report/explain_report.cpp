@@ -287,11 +287,10 @@ std::string explain_text(const std::vector<CopyExplanation>& copies) {
   return text;
 }
 
-nlohmann::ordered_json explain_json(const std::string& name,
-                                    const std::vector<CopyExplanation>& copies) {
+std::string explain_json(const std::string& name, const std::vector<CopyExplanation>& copies) {
   Json json = {{"asked", name}, {"copies", Json::array()}};
   for (const CopyExplanation& e : copies) json["copies"].push_back(copy_json(e));
-  return json;
+  return json.dump();
 }
 
 }  // namespace spillway

@@ -1,7 +1,6 @@
 // What `simulate --explain` answers, as text and as JSON.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -12,8 +11,7 @@ namespace spillway {
 /// For a person at a terminal: a paragraph a copy.
 std::string explain_text(const std::vector<CopyExplanation>& copies);
 
-/// The `explain` object of spillway.simulate/1. `name` is what was asked for.
-nlohmann::ordered_json explain_json(const std::string& name,
-                                    const std::vector<CopyExplanation>& copies);
+/// The text of the `explain` object of spillway.simulate/1. `name` is what was asked for.
+std::string explain_json(const std::string& name, const std::vector<CopyExplanation>& copies);
 
 }  // namespace spillway

@@ -87,7 +87,9 @@ std::string render_json(const Program& program, const HardwareProfile& profile, 
                                {"kind", kind_of(wait)},
                                {"busy_seconds", wait.duration.value()},
                                {"explanation", wait.explanation}});
-  if (explained != nullptr) json["explain"] = explain_json(explained->name, explained->copies);
+  if (explained != nullptr)
+    json["explain"] =
+        nlohmann::ordered_json::parse(explain_json(explained->name, explained->copies));
   json["unknown"] = r.unknown;
   json["assumptions"] = r.assumptions;
   // Names and paths come from the input, and need not be UTF-8.

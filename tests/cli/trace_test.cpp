@@ -30,7 +30,7 @@ TEST_CASE("a trace is written beside the answer, which stays as it is") {
     const Run run = run_spillway(kSimulate + ("--trace " + path));
     CHECK(run.exit_code == 0);
     CHECK(run.out == plain.out);
-    CHECK(run.err.starts_with(path + ": a trace of 8,415 slices and 96 flows, "));
+    CHECK(run.err.starts_with(path + ": a trace of 8,383 slices and 96 flows, "));
     CHECK(run.err.ends_with("; open it in ui.perfetto.dev\n"));
     const std::string content = read_text(path);
     const bool is_text = std::string_view(name) == "step.json";

@@ -92,6 +92,7 @@ TEST_CASE("bytes of a measured step, and its times by a bare roofline") {
   kernels.launch_floor.value = Seconds(1.9e-6);  // what the reference adds to every kernel
   kernels.gemm_overhead.value = Seconds(1.9e-6);
   for (auto& [type, factor] : kernels.gemm) factor.value = Factor(1);
+  kernels.gemm_shape.clear();
   for (Figure<Factor>* factor : {&kernels.elementwise, &kernels.row_reduce, &kernels.column_reduce,
                                  &kernels.transpose, &kernels.copy, &kernels.vector})
     factor->value = Factor(1);

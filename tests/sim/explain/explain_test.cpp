@@ -273,7 +273,7 @@ TEST_CASE("text and JSON say the same") {
         "    faster link    64.00 times today's rate, 0.0 GB/s: 1.375 s stay exposed, step "
         "7.375 s (-43.27 %)\n"
         "    more compute   cannot: no kernel runs between its start and the wait\n");
-  const auto json = explain_json("out", *copies);
+  const auto json = nlohmann::ordered_json::parse(explain_json("out", *copies));
   CHECK(json["asked"] == "out");
   const auto& copy = json["copies"][0];
   CHECK(copy["exposed_seconds"] == 7);

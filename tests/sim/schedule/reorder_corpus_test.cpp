@@ -1,5 +1,6 @@
 // Finished programs ordered anew, against the order that XLA gave them or their twin.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <cmath>
 #include <map>
@@ -58,6 +59,8 @@ class Machine {
   HardwareProfile profile_;
 };
 
+std::string percent(double ratio) { return fmt::format("{:+.2f} %", 100 * (ratio - 1)); }
+
 /// Off by more than 2 % in one of the two; why: docs/schedule.md.
 const std::set<std::string> kOutside = {
     "ds671_qvoff_rec3", "host_d_both_act",    "l8b4_unr_allsaved",
@@ -78,6 +81,8 @@ TEST_CASE("peak and step within 2 % of XLA's own order, from the graph of the fi
     const Outcome theirs = machine.given(program);
     const Outcome ours = machine.again(program, options_of(row.at("xla_flags")));
     const double bar = kOutside.contains(id) ? 0.06 : 0.02;
+    MESSAGE(id << ": peak " << percent(ratio(ours.device, theirs.device)) << ", step "
+               << percent(ratio(ours.step, theirs.step)));
     CHECK(std::abs(ratio(ours.device, theirs.device) - 1) < bar);
     CHECK(std::abs(ratio(ours.step, theirs.step) - 1) < bar);
     ++programs;
@@ -109,6 +114,12 @@ TEST_CASE("one of a pair of flags, ordered anew, moves to where the other is") {
     const Program to = read_program((*corpus / row.to).string()).value();
     const Outcome theirs = machine.given(to);
     const Outcome ours = machine.again(from, options_of(flags[row.to]));
+    MESSAGE(std::string(row.from) << " -> " << std::string(row.to) << ": peak "
+                                  << machine.given(from).device.value() << ", "
+                                  << theirs.device.value() << ", derived " << ours.device.value()
+                                  << " B; step " << machine.given(from).step.value() << ", "
+                                  << theirs.step.value() << ", derived " << ours.step.value()
+                                  << " s");
     CHECK(std::abs(ratio(ours.device, theirs.device) - 1) < row.bar);
     CHECK(std::abs(ratio(ours.step, theirs.step) - 1) < row.bar);
   }

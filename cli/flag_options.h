@@ -16,7 +16,8 @@ struct FlagOptions {
   std::string jaxlib;
 };
 
-void add_flag_options(CLI::App& subcommand, FlagOptions& options);
+/// `jaxlib_help` says whose version --jaxlib means.
+void add_flag_options(CLI::App& subcommand, FlagOptions& options, const char* jaxlib_help);
 
 /// The user's flags; empty where neither option was given. An error: the text names a file that is
 /// not there.

@@ -85,7 +85,8 @@ Runner add_inspect(CLI::App& subcommand, const Surroundings& surroundings) {
   add_budget_options(subcommand, options->budget);
   for (const char* option : {"--topology", "--hbm-limit", "--mem-fraction", "--host-limit"})
     subcommand.get_option(option)->needs("--hw");
-  add_flag_options(subcommand, options->flags);
+  add_flag_options(subcommand, options->flags,
+                   "the version that compiled it, for example 0.12.0.1: XLA's rules differ");
   subcommand.add_flag("--json", options->json, "for scripts: schema spillway.inspect/1");
   return [options, &surroundings] { return run_inspect(*options, surroundings); };
 }

@@ -58,7 +58,7 @@ int run_plan(const PlanCommandOptions& options, const Surroundings& surroundings
   Result<PlanReport> made =
       make_plan_report(*program, *schedule, machine->profile, machine->topology, *names, *budget,
                        {.threads = threads}, {.jaxlib = *jaxlib, .flags = *flags},
-                       find_copy_streams(names->jaxlib, *program));
+                       find_copy_streams(*jaxlib ? *jaxlib : names->jaxlib, *program));
   if (!made.ok()) return report(made.error());
   PlanReport plan = std::move(made).value();
   if (!options.pgle.empty()) {
@@ -88,7 +88,8 @@ Runner add_plan(CLI::App& subcommand, const Surroundings& surroundings) {
   add_machine_options(subcommand, options->machine);
   add_names_option(subcommand, options->names);
   add_budget_options(subcommand, options->budget);
-  add_flag_options(subcommand, options->flags);
+  add_flag_options(subcommand, options->flags,
+                   "the version that compiled it and will run it: streams and flags differ");
   subcommand.add_option("--explain", options->explain, "only why this name went where it did");
   subcommand
       .add_option("--pgle", options->pgle,

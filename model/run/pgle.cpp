@@ -97,11 +97,16 @@ class TextParser {
   std::optional<Error> read_string(std::string& value) {
     const char quote = peek();
     if (quote != '"' && quote != '\'') return fail(at_, "a string in quotes expected", "");
-    const std::size_t end = text_.find(quote, at_ + 1);
-    if (end == std::string_view::npos) return fail(at_, "a string without an end", "");
-    value = text_.substr(at_ + 1, end - at_ - 1);
-    at_ = end + 1;
-    return std::nullopt;
+    value.clear();
+    for (std::size_t k = at_ + 1; k < text_.size(); ++k) {
+      if (text_[k] == quote) {
+        at_ = k + 1;
+        return std::nullopt;
+      }
+      if (text_[k] == '\\' && k + 1 < text_.size()) ++k;  // a quote or a backslash
+      value += text_[k];
+    }
+    return fail(at_, "a string without an end", "");
   }
 
   std::optional<Error> read_number(double& value) {

@@ -25,6 +25,8 @@ std::string name_of(const MachineResources& machine, ResourceId resource) {
   if (resource == machine.host_to_device) return "the link from host to device";
   if (resource == machine.hbm) return "HBM";
   if (resource == machine.sms) return "the SMs";
+  if (resource == machine.fabric) return "the fabric";
+  if (resource == machine.network) return "the network";
   return "the host's memory";
 }
 

@@ -141,9 +141,11 @@ SlotId Lowering::slot_of(InstructionId start) {
 }
 
 TaskId Lowering::make_task(InstructionId id) {
+  const Cost& cost = costs_.cost(id);
   const auto transfer = host_transfer(program_, id);
-  return transfer ? tasks_.add_host_copy(transfer->direction, transfer->bytes)
-                  : tasks_.add_device_task(costs_.cost(id));
+  return transfer && cost.bound != Bound::kMeasured
+             ? tasks_.add_host_copy(transfer->direction, transfer->bytes)
+             : tasks_.add_device_task(cost);
 }
 
 void Lowering::lower_start(InstructionId id) {

@@ -169,7 +169,7 @@ std::string remedies_text(const CopyExplanation& e) {
 std::string hidden_text(const CopyExplanation& e) {
   std::string text;
   if (e.slack)
-    text += fmt::format("  it is done {} before the main stream gets to the wait, each time\n",
+    text += fmt::format("  it is done at least {} before the main stream gets to the wait\n",
                         format_seconds(*e.slack));
   if (e.slowest_link)
     text +=
@@ -290,7 +290,7 @@ std::string explain_text(const std::vector<CopyExplanation>& copies) {
 std::string explain_json(const std::string& name, const std::vector<CopyExplanation>& copies) {
   Json json = {{"asked", name}, {"copies", Json::array()}};
   for (const CopyExplanation& e : copies) json["copies"].push_back(copy_json(e));
-  return json.dump();
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace spillway

@@ -1,6 +1,7 @@
 #include "sim/schedule/recompute_fences.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "model/program/call_graph.h"
 #include "model/program/host_transfer.h"
@@ -60,15 +61,17 @@ class FenceFinder {
   }
 
   /// Whether nothing that it reads is itself computed anew.
-  bool is_source(InstructionIndex i) const {
+  bool is_source(InstructionIndex i) {
     if (kinds_[i.index] != Kind::kAnew) return false;
+    begin_walk();
     std::vector<InstructionIndex> stack = {i};
     while (!stack.empty()) {
       const InstructionIndex at = stack.back();
       stack.pop_back();
       for (const Operand& operand : computation_.operands(at)) {
         if (kinds_[operand.instruction.index] == Kind::kAnew) return false;
-        if (kinds_[operand.instruction.index] == Kind::kPasses)
+        if (kinds_[operand.instruction.index] == Kind::kPasses &&
+            is_first_visit(operand.instruction))
           stack.push_back(operand.instruction);
       }
     }
@@ -79,14 +82,13 @@ class FenceFinder {
   /// was there before the source.
   std::optional<InstructionIndex> gradient_met_by(InstructionIndex source) {
     std::vector<InstructionIndex> readers;
-    seen_.assign(computation_.size(), false);
+    begin_walk();
     std::vector<InstructionIndex> stack = {source};
     while (!stack.empty()) {
       const InstructionIndex at = stack.back();
       stack.pop_back();
       for (const Use& use : computation_.uses(at)) {
-        if (seen_[use.user.index]) continue;
-        seen_[use.user.index] = true;
+        if (!is_first_visit(use.user)) continue;
         const Kind kind = kinds_[use.user.index];
         if (kind == Kind::kGradient)
           readers.push_back(use.user);
@@ -101,15 +103,16 @@ class FenceFinder {
   }
 
   std::optional<InstructionIndex> last_gradient_before(InstructionIndex reader,
-                                                       LogicalTime before) const {
+                                                       LogicalTime before) {
     std::optional<InstructionIndex> last;
+    begin_walk();
     std::vector<InstructionIndex> stack = {reader};
     while (!stack.empty()) {
       const InstructionIndex at = stack.back();
       stack.pop_back();
       for (const Operand& operand : computation_.operands(at)) {
         const InstructionIndex i = operand.instruction;
-        if (kinds_[i.index] == Kind::kPasses) stack.push_back(i);
+        if (kinds_[i.index] == Kind::kPasses && is_first_visit(i)) stack.push_back(i);
         if (kinds_[i.index] != Kind::kGradient || time(i) > before) continue;
         if (!last || time(*last) < time(i)) last = i;
       }
@@ -117,12 +120,21 @@ class FenceFinder {
     return last;
   }
 
+  void begin_walk() {
+    visited_in_.resize(computation_.size());
+    ++walk_;
+  }
+  bool is_first_visit(InstructionIndex i) {
+    return std::exchange(visited_in_[i.index], walk_) != walk_;
+  }
+
   const Program& program_;
   ComputationId id_;
   const Computation& computation_;
   const std::vector<LogicalTime>& position_;
   std::vector<Kind> kinds_;
-  std::vector<bool> seen_;
+  std::vector<std::uint32_t> visited_in_;  ///< of each instruction: the last walk that came by
+  std::uint32_t walk_ = 0;
 };
 
 }  // namespace

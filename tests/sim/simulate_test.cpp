@@ -178,6 +178,19 @@ TEST_CASE("measured times stand for the model's, and nothing slows them again") 
   CHECK(result.unknown.empty());
 }
 
+TEST_CASE("a copy to the host that was measured takes what was measured") {
+  const Program program = read_entry(kParameters + std::string(kOffload) + products("a", 2) + kOffloadDone);
+  const HardwareProfile machine = toy_machine();
+  const CostTable modelled =
+      costs(program, machine, make_topology(program.device_count(), machine));
+  const auto start = run(program, machine).streams.at(0).start;
+  const MeasuredCosts measured =
+      with_measured_times(program, modelled, {{std::string(program[start].name), Seconds(20)}});
+  const SimResult result = run(program, machine, {.base_costs = &measured.table});
+  CHECK(result.device_to_host_busy == Seconds(20));
+  CHECK(result.exposed_device_to_host == Seconds(16));  // beside 4 s of kernels
+}
+
 TEST_CASE("a loop of unknown count runs once and says so") {
   std::string text = kLoop;
   text.replace(text.find(", backend_config"), std::string::npos, "\n}\n");

@@ -36,6 +36,8 @@ TEST_CASE("what XLA takes from a profile") {
        "costs { name: \"a\" cost_us: 1.5 }\ncosts {\n  name: \"b\"\n  cost_us: 2\n}\n"
        "latencies { source: \"a\" target: \"b\" latency_us: 3e0 }\n",
        "", "a 1.5; b 2.0; a>b 3.0"},
+      {"a backslash stands before what would end the name",
+       R"(costs { name: "a\"b\\c" cost_us: 1 })", "", R"(a"b\c 1.0)"},
       {"comments, colons and single quotes are protobuf, too",
        "# made by hand\ncosts: < name: 'a', cost_us: 1 >\n", "", "a 1.0"},
       {"the last of two costs counts",

@@ -19,6 +19,7 @@ constexpr Command kCommands[] = {
     {"inspect", "what a compiled program holds, when, and what it moves", add_inspect},
     {"simulate", "how long a step takes on a machine, and which copies are exposed", add_simulate},
     {"plan", "what to keep and what to move to the host, and how", add_plan},
+    {"whatif", "what the step becomes under other flags", add_whatif},
     {"compare", "what a second program holds and moves that a first one does not", add_compare},
     {"log", "what the numbers of an out-of-memory log mean, and which one decides", add_log},
     {"flags", "XLA's flags by version, and what is wrong with a line of them", add_flags},

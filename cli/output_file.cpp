@@ -1,5 +1,6 @@
 #include "cli/output_file.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -23,9 +24,21 @@ bool write_all(std::FILE* file, const std::string& content) {
   return std::fclose(file) == 0 && written;
 }
 
+ExitCode write_into(const std::string& path, const std::string& content) {
+  std::FILE* const file = std::fopen(path.c_str(), "wb");
+  if (file == nullptr || !write_all(file, content)) return not_written(path, errno);
+  return kDone;
+}
+
 }  // namespace
 
 ExitCode write_output(const std::string& path, const std::string& content) {
+  struct stat there;
+  if (::stat(path.c_str(), &there) == 0) {
+    if (!S_ISREG(there.st_mode)) return write_into(path, content);  // a device, a pipe
+    // Not even for root: whoever took the right to write away meant it.
+    if ((there.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) == 0) return not_written(path, EACCES);
+  }
   // Beside its target, so that renaming it needs no copy.
   const std::string part = path + "." + std::to_string(::getpid()) + ".part";
   std::FILE* const file = std::fopen(part.c_str(), "wbx");

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "model/diagnostics/slice_offsets.h"
+#include "model/plan/compiler_limit.h"
 #include "sim/lowering/run_time.h"
+#include "sim/rewrite/pipeline_host_copies.h"
 #include "sim/rewrite/place_residuals.h"
 
 namespace spillway {
@@ -68,10 +70,7 @@ Result<SimResult> Evaluator::simulate_policy(const Policy& policy) const {
                   {.base_costs = &costs_, .copy_streams = copy_streams_});
 }
 
-Result<PolicyCase> Evaluator::evaluate(const Policy& policy) const {
-  const Result<SimResult> simulated = simulate_policy(policy);
-  if (!simulated.ok()) return simulated.error();
-  const SimResult& sim = *simulated;
+PolicyCase Evaluator::case_of(const Policy& policy, const SimResult& sim) const {
   PolicyCase result;
   result.policy = policy;
   result.step = sim.step;
@@ -83,6 +82,67 @@ Result<PolicyCase> Evaluator::evaluate(const Policy& policy) const {
   result.dot_flops = sim.flops.dot_per_step.value();
   result.fit = check_fit(sim.memory, budget_);
   return result;
+}
+
+Result<PolicyCase> Evaluator::evaluate(const Policy& policy) const {
+  const Result<SimResult> simulated = simulate_policy(policy);
+  if (!simulated.ok()) return simulated.error();
+  return case_of(policy, *simulated);
+}
+
+XlaOrderOptions Evaluator::order_options(const ScheduleSettings& settings,
+                                         const MemoryTotals& totals) const {
+  XlaOrderOptions options;
+  options.estimator.latency_hiding = settings.hides_latencies;
+  options.estimator.sol = settings.estimator == BelievedCosts::kSpeedOfLight;
+  options.estimator.analytical = settings.estimator == BelievedCosts::kAnalytical;
+  options.limits.collectives = static_cast<std::int32_t>(settings.collectives);
+  options.limits.async_computes = static_cast<std::int32_t>(settings.async_computes);
+  options.limits.starts_collectives_early = settings.starts_collectives_early;
+  // A live run compiles for JAX's pool.
+  options.limits.memory =
+      scheduler_limit(totals, budget_.pool, static_cast<int>(settings.memory_slop_percent));
+  options.fencing_threshold = settings.fencing_threshold_bytes;
+  options.fencing_slack = static_cast<std::int32_t>(settings.fencing_slack_windows);
+  return options;
+}
+
+/// Whether a rewrite left the program as it was.
+static bool is_as_compiled(const Program& planned, const Program& compiled) {
+  if (planned.computations.size() != compiled.computations.size()) return false;
+  for (const ComputationId id : ids(planned.computations))
+    if (planned.computations[id] != compiled.computations[id]) return false;
+  return true;
+}
+
+Result<PolicyCase> Evaluator::evaluate(const Policy& policy,
+                                       const ScheduleSettings& settings) const {
+  if (settings.estimator == BelievedCosts::kProfile)
+    return Error{ErrorKind::kUsage, "an order made by a profile is not modelled", {}, "", ""};
+  Program planned = rewrite(policy);
+  if (settings.pipelines_host_copies) {
+    if (!is_as_compiled(planned, program_))
+      return Error{
+          ErrorKind::kUsage, "pipelining is simulated for copies that XLA made only", {}, "", ""};
+    planned = pipeline_host_copies(planned);
+  }
+  const Schedule given = text_schedule(planned).value();
+  // What XLA pipelines it orders with copies of the carry that are gone afterwards, and without
+  // them the order comes out worse than the rewrite's own: docs/schedule.md.
+  if (settings.pipelines_host_copies && settings.hides_latencies)
+    return run(policy, planned, given);
+  const MemoryTotals totals = sum_totals(assign_memory(planned, given));
+  const Reordered ordered = reorder(planned, given, profile_, order_options(settings, totals));
+  return run(policy, ordered.program, ordered.order.schedule);
+}
+
+Result<PolicyCase> Evaluator::run(const Policy& policy, const Program& program,
+                                  const Schedule& schedule) const {
+  const Result<SimResult> simulated =
+      simulate(program, schedule, assign_memory(program, schedule), profile_, topology_,
+               {.base_costs = &costs_, .copy_streams = copy_streams_});
+  if (!simulated.ok()) return simulated.error();
+  return case_of(policy, *simulated);
 }
 
 /// Whether an instruction is the same in every policy: it neither copies nor reads, writes or makes

@@ -5,8 +5,10 @@
 #include <set>
 #include <vector>
 
+#include "model/flags/flag_settings.h"
 #include "model/plan/budget.h"
 #include "model/plan/policy.h"
+#include "sim/schedule/reorder.h"
 #include "sim/simulate.h"
 
 namespace spillway {
@@ -40,6 +42,9 @@ class Evaluator {
   Program rewrite(const Policy& policy) const;
   /// Thread-safe, both. An error: it cannot be simulated (simulate.h).
   Result<PolicyCase> evaluate(const Policy& policy) const;
+  /// The same, ordered anew as XLA would under flags. Refused: an order by a profile, and
+  /// pipelining where the policy is not the compiled one.
+  Result<PolicyCase> evaluate(const Policy& policy, const ScheduleSettings& settings) const;
   Result<SimResult> simulate_policy(const Policy& policy) const;
 
   /// No policy of these handles can be faster: the work of the main stream that none of them
@@ -47,6 +52,10 @@ class Evaluator {
   Seconds lower_bound() const;
 
  private:
+  PolicyCase case_of(const Policy& policy, const SimResult& sim) const;
+  Result<PolicyCase> run(const Policy& policy, const Program& program,
+                         const Schedule& schedule) const;
+  XlaOrderOptions order_options(const ScheduleSettings& settings, const MemoryTotals& totals) const;
   bool stays(const std::set<BufferId>& stacks, InstructionId id) const;
 
   const Program& program_;

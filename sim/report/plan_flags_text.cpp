@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "model/base/format.h"
+#include "sim/report/case_text.h"
 #include "sim/report/diagnostic_text.h"
 
 namespace spillway {
@@ -19,7 +20,32 @@ std::string effect_text(const Setting& flag) {
          signed_text(flag.effect->peak_device, format_bytes) + " of HBM";
 }
 
+/// What the flags come to together; empty where none was simulated.
+std::string together_text(const FlagSearch& search) {
+  if (search.flags.empty()) return "";
+  return fmt::format("  With {}: {} a step, {} of HBM, {}.\n",
+                     search.flags.size() == 1 ? "the first" : "those simulated",
+                     format_seconds(search.with_flags->step),
+                     format_bytes(search.with_flags->peak_device), fit_text(*search.with_flags));
+}
+
 }  // namespace
+
+void add_simulated_flags(PlanReport& report, const Evaluator& evaluator, const FlagSettings& users,
+                         const HardwareProfile& profile) {
+  if (!report.no_flags_because.empty()) return;
+  FlagSearch search = search_flags(evaluator, report.plan.best.policy, users,
+                                   {report.jaxlib, profile.device.compute_capability});
+  const bool helps = report.plan.fits || (search.with_flags && search.with_flags->fit.fits);
+  if (!helps) search.flags.clear();
+  std::vector<Setting>& flags = report.advice.flags;
+  flags.insert(flags.begin(), search.flags.begin(), search.flags.end());
+  report.flag_search = std::move(search);
+}
+
+bool flags_make_it_fit(const PlanReport& report) {
+  return !report.plan.fits && !report.flag_search.flags.empty();
+}
 
 std::string flags_text(const PlanReport& report) {
   if (!report.no_flags_because.empty())
@@ -29,6 +55,7 @@ std::string flags_text(const PlanReport& report) {
   for (const Setting& flag : report.advice.flags)
     text += fmt::format("  --{}={}  ({})\n", flag.name, flag.value, effect_text(flag)) +
             wrapped(flag.why, "      ");
+  text += together_text(report.flag_search);
   return text + "\n";
 }
 

@@ -239,8 +239,8 @@ std::string only_case_text(const PlanReport& report) {
                    "(layers not scanned, or nothing saved); what it copies stays as it is",
              format_seconds(only.step), format_bytes(only.peak_device), format_bytes(only.host),
              fit_text(only)) +
-         pgle_lines(report) + unknown_text(report.best_run) + unnamed_lines(report) +
-         warning_lines(report);
+         (report.advice.flags.empty() ? "" : "\n" + flags_text(report)) + pgle_lines(report) +
+         unknown_text(report.best_run) + unnamed_lines(report) + warning_lines(report);
 }
 
 /// What to set, for a plan that can be carried out.
@@ -305,7 +305,9 @@ Result<PlanReport> make_plan_report(const Program& program, const Schedule& sche
   report.best_run = std::move(best_run).value();
   report.unmatched = evaluator.residuals().unmatched_names;
   report.planned = evaluator.rewrite(report.plan.best.policy);
-  report.advice = advise(report.plan, advice_context(report, flags));
+  const AdviceContext context = advice_context(report, flags);
+  report.advice = advise(report.plan, context);
+  add_simulated_flags(report, evaluator, context.user_flags, profile);
   if (report.has_names) report.unnamed = unnamed_residuals(evaluator);
   const MemoryReport compiled_memory = make_memory_report(program, evaluator.memory());
   DiagnosisInput compiled{program, compiled_memory, evaluator.residuals(), evaluator.memory()};
@@ -344,7 +346,10 @@ std::string render_text(const PlanReport& report) {
   if (plan.handles.empty()) return text + only_case_text(report) + user_flags_tail(report);
   text += verdict(report) + "\n";
   text += cases_text(report) + "\n" + bound_text(plan) + "\n\n" + why_lines(report) + "\n";
-  if (plan.fits) text += settings_text(report);
+  if (plan.fits)
+    text += settings_text(report);
+  else if (flags_make_it_fit(report))
+    text += flags_text(report);
   if (report.pgle) text += pgle_lines(report) + "\n";
   text += user_flags_text(report);
   text += exposed_text(report.planned, report.best_run, kExposedRows);
@@ -446,6 +451,8 @@ std::string render_json(const PlanReport& report) {
   json["flags"] = settings_json(report.advice.flags);
   json["flag_effects"] = flag_effects_json(report.advice.flags);
   json["no_flags_because"] = report.no_flags_because;
+  json["flag_sets_simulated"] = report.flag_search.tried;
+  json["no_flags_simulated_because"] = report.flag_search.not_tried_because;
   json["user_flags"] = Json(nullptr);
   if (report.user_flags) json["user_flags"] = diagnostics_json(*report.user_flags);
   json["environment"] = settings_json(report.advice.environment);

@@ -8,6 +8,7 @@
 #include "model/diagnostics/diagnostics.h"
 #include "model/flags/check_flags.h"
 #include "sim/planner/advice.h"
+#include "sim/planner/flag_search.h"
 #include "sim/planner/pgle_advice.h"
 #include "sim/planner/planner.h"
 
@@ -44,6 +45,7 @@ struct PlanReport {
   JaxlibVersion jaxlib;            ///< whose flags are recommended
   bool jaxlib_is_assumed = false;  ///< nobody said which
   std::string no_flags_because;    ///< why none is recommended at all; empty when any may be
+  FlagSearch flag_search;          ///< of the best policy; its flags lead those of `advice`
   std::optional<std::vector<Diagnostic>> user_flags;  ///< what is wrong with the user's, if given
 };
 

@@ -71,6 +71,53 @@ TEST_CASE("mistakes have one message and a code") {
   for (const Row& row : rows) check_refused(row.arguments, row.exit_code, row.message);
 }
 
+TEST_CASE("a flag that cannot be tried is refused") {
+  const std::string these =
+      "\n  these can: xla_gpu_enable_analytical_latency_estimator, "
+      "xla_gpu_enable_analytical_sol_latency_estimator, xla_gpu_enable_latency_hiding_scheduler, "
+      "xla_gpu_enable_pipelined_host_offloading, "
+      "xla_gpu_experimental_collective_start_as_early_as_possible, "
+      "xla_gpu_experimental_parallel_async_compute_limit, "
+      "xla_gpu_experimental_parallel_collective_overlap_limit, "
+      "xla_gpu_experimental_scheduler_memory_fencing_slack_windows, "
+      "xla_gpu_experimental_scheduler_memory_fencing_threshold_bytes, "
+      "xla_gpu_memory_limit_slop_factor\n";
+  struct Row {
+    const char* arguments;
+    std::string message;
+  };
+  const Row rows[] = {
+      {"", "--flag is required\nRun with --help for more information.\n"},
+      {"--flag xla_gpu_memory_limit_slop_factor",
+       "error: --flag 'xla_gpu_memory_limit_slop_factor' is not NAME=VALUE\n  for example --flag "
+       "xla_gpu_enable_pipelined_host_offloading=true\n"},
+      {"--flag xla_gpu_enable_latency_hidng_scheduler=true",
+       "error: --flag: jaxlib 0.12.0.1 knows no flag "
+       "'--xla_gpu_enable_latency_hidng_scheduler=true'.\n  Did you mean "
+       "--xla_gpu_enable_latency_hiding_scheduler?\n"},
+      {"--flag xla_gpu_memory_limit_slop_factor=90,95%",
+       "error: --flag: --xla_gpu_memory_limit_slop_factor: '95%' is no whole number.\n  It takes a "
+       "whole number.\n"},
+      {"--flag xla_gpu_memory_limit_slop_factor=0",
+       "error: --flag xla_gpu_memory_limit_slop_factor=0 cannot be simulated\n  it begins at 1\n"},
+      {"--flag xla_gpu_autotune_level=0",
+       "error: what --flag xla_gpu_autotune_level does cannot be simulated" + these},
+      {"--flag xla_gpu_pgle_profile_file_or_directory_path=a.pbtxt",
+       "error: what --flag xla_gpu_pgle_profile_file_or_directory_path does cannot be simulated" +
+           these},
+      {"--flag xla_gpu_memory_limit_slop_factor=90 --flag xla_gpu_memory_limit_slop_factor=80",
+       "error: --flag xla_gpu_memory_limit_slop_factor stands there twice\n  values to compare "
+       "have "
+       "commas between: --flag xla_gpu_memory_limit_slop_factor=1,2\n"},
+      {"--flag xla_gpu_memory_limit_slop_factor=90 --jaxlib 0.4.20",
+       "error: the flags of jaxlib 0.4.20 are not known here: it is older than 0.4.31\n  known are "
+       "0.4.31 to 0.12.0.1\n"},
+  };
+  for (const Row& row : rows)
+    check_refused(std::string("whatif examples/jax/dumps/keep --hw gb200 ") + row.arguments, 2,
+                  row.message);
+}
+
 TEST_CASE("a topology is hosts x GPUs, as many as the program has devices") {
   for (const std::string text :
        {"3", "x", "8x", "x8", "0x8", "-1x-8", "2x4x", "2x4 ", "2*4", "99999999999999999999x1"}) {

@@ -64,6 +64,13 @@ TEST_CASE("answers stay as they are") {
        "plan examples/jax/dumps/keep --names examples/jax/dumps/keep/names.json --hw gb200 "
        "--jaxlib 0.7.0 --xla-flags '--xla_gpu_enable_latency_hiding_scheduler=true "
        "--xla_gpu_enable_pipelined_host_offloading=true'"},
+      {"whatif/offload_all.txt",
+       "whatif examples/jax/dumps/offload_all --names examples/jax/dumps/offload_all/names.json "
+       "--hw gb200 --flag xla_gpu_enable_pipelined_host_offloading=true --flag "
+       "xla_gpu_enable_latency_hiding_scheduler=true,false"},
+      {"whatif/offload_all.json",
+       "whatif examples/jax/dumps/offload_all --hw gb200 --json --flag "
+       "xla_gpu_enable_pipelined_host_offloading=true"},
       {"hw/list.txt", "hw list"},
       {"hw/gb200.txt", "hw show gb200"},
   };
@@ -107,6 +114,13 @@ TEST_CASE("JSON keeps its contract") {
                           "host_bytes", "fits", "smallest_fraction", "dot_flops_per_step",
                           "d2h_bytes_per_step", "h2d_bytes_per_step", "exposed_copy_seconds"})
     CHECK(plan["best"].contains(key));
+  const auto whatif =
+      nlohmann::json::parse(run_spillway("whatif examples/jax/dumps/keep --hw gb200 --json --flag "
+                                         "xla_gpu_enable_latency_hiding_scheduler=false")
+                                .out);
+  REQUIRE(whatif["cases"].size() == 2);
+  for (const auto& [key, value] : plan["best"].items()) CHECK(whatif["cases"][1].contains(key));
+  CHECK(whatif["cases"][1]["flags"]["xla_gpu_enable_latency_hiding_scheduler"] == "false");
 }
 
 }  // namespace

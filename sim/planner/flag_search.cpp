@@ -1,0 +1,112 @@
+#include "sim/planner/flag_search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "model/flags/flag_table.h"
+#include "model/flags/known_flags.h"
+
+namespace spillway {
+namespace {
+
+struct Candidate {
+  const char* name;
+  const char* value;
+};
+
+/// In the order in which the first of equals is taken.
+constexpr Candidate kCandidates[] = {
+    {"xla_gpu_enable_pipelined_host_offloading", "true"},
+    {"xla_gpu_experimental_parallel_async_compute_limit", "8"},
+    {"xla_gpu_experimental_scheduler_memory_fencing_threshold_bytes", "1048576"},
+    {"xla_gpu_experimental_scheduler_memory_fencing_threshold_bytes", "52428800"},
+    {"xla_gpu_memory_limit_slop_factor", "70"},
+    {"xla_gpu_experimental_parallel_collective_overlap_limit", "4"},
+    {"xla_gpu_enable_latency_hiding_scheduler", "true"},
+    {"xla_gpu_enable_latency_hiding_scheduler", "false"},
+};
+
+bool has_flag(const JaxlibVersion& version, std::string_view name) {
+  const KnownFlag* const flag = find_known_flag(name);
+  return flag != nullptr && knows(*flag, version) == Knows::kYes;
+}
+
+/// How much better `c` is than `before`; nothing when it is not worth a flag.
+std::optional<double> worth(const PolicyCase& c, const PolicyCase& before) {
+  const double step = 1 - ratio(c.step, before.step);
+  const double memory = 1 - ratio(c.peak_device, before.peak_device);
+  if (before.fit.fits && !c.fit.fits) return std::nullopt;
+  if (!before.fit.fits && c.fit.fits && step >= -kWorthStep) return 1 + step;
+  if (step >= kWorthStep) return step;
+  if (memory >= kWorthMemory && step >= -kWorthStep) return memory / 100;  // time goes first
+  return std::nullopt;
+}
+
+class Search {
+ public:
+  Search(const Evaluator& evaluator, const Policy& policy, const FlagContext& context)
+      : evaluator_(evaluator), policy_(policy), context_(context) {}
+
+  std::optional<PolicyCase> run(const FlagSettings& flags) const {
+    const auto settings = schedule_settings(flags, context_);
+    if (!settings) return std::nullopt;
+    Result<PolicyCase> outcome = evaluator_.evaluate(policy_, *settings);
+    if (!outcome.ok()) return std::nullopt;
+    return std::move(outcome).value();
+  }
+  /// Whether a flag would change anything at all.
+  bool matters(const FlagSettings& flags, const FlagSettings& more) const {
+    return schedule_settings(flags, context_) != schedule_settings(more, context_);
+  }
+
+ private:
+  const Evaluator& evaluator_;
+  const Policy& policy_;
+  const FlagContext& context_;
+};
+
+}  // namespace
+
+FlagSearch search_flags(const Evaluator& evaluator, const Policy& policy, const FlagSettings& users,
+                        const FlagContext& context) {
+  FlagSearch result;
+  const Search search(evaluator, policy, context);
+  FlagSettings set = users;
+  std::optional<PolicyCase> at = search.run(set);
+  if (!at) {
+    result.not_tried_because = "the order cannot be made again for this device and these flags";
+    return result;
+  }
+  while (result.flags.size() < kMostSearched) {
+    const Candidate* best = nullptr;
+    std::optional<PolicyCase> best_case;
+    double best_worth = 0;
+    for (const Candidate& candidate : kCandidates) {
+      if (set.contains(candidate.name) || !has_flag(context.jaxlib, candidate.name)) continue;
+      FlagSettings more = set;
+      more[candidate.name] = candidate.value;
+      if (!search.matters(set, more)) continue;
+      ++result.tried;
+      auto outcome = search.run(more);
+      const auto gain = outcome ? worth(*outcome, *at) : std::nullopt;
+      if (!gain || *gain <= best_worth) continue;
+      best = &candidate;
+      best_case = std::move(outcome);
+      best_worth = *gain;
+    }
+    if (best == nullptr) break;
+    const FlagInfo* const info = find_flag(best->name);
+    Setting setting{best->name, best->value, info == nullptr ? "" : std::string(info->meaning)};
+    setting.effect =
+        FlagEffect{best_case->step - at->step, best_case->peak_device - at->peak_device};
+    result.flags.push_back(std::move(setting));
+    set[best->name] = best->value;
+    at = std::move(best_case);
+  }
+  result.with_flags = std::move(at);
+  return result;
+}
+
+}  // namespace spillway

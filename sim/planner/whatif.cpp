@@ -1,0 +1,104 @@
+#include "sim/planner/whatif.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "model/flags/check_flags.h"
+#include "model/flags/known_flags.h"
+
+namespace spillway {
+namespace {
+
+Error usage(std::string text, std::string advice) {
+  return {ErrorKind::kUsage, std::move(text), {}, "", std::move(advice)};
+}
+
+/// Values with commas between; a value that may hold commas itself is one.
+std::vector<std::string> split_values(const KnownFlag& flag, std::string_view text) {
+  const bool is_list = flag.type == FlagType::kText || flag.type == FlagType::kPairs ||
+                       flag.type == FlagType::kEnumList;
+  if (is_list) return {std::string(text)};
+  std::vector<std::string> values;
+  while (true) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    values.emplace_back(text.substr(0, comma));
+    if (comma == text.size()) return values;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+/// Decides the order, but by a profile that we have no simulation for.
+constexpr std::string_view kProfile = "xla_gpu_pgle_profile_file_or_directory_path";
+
+/// Numbers that mean nothing below 1.
+constexpr std::string_view kFromOne[] = {"xla_gpu_memory_limit_slop_factor",
+                                         "xla_gpu_experimental_parallel_async_compute_limit",
+                                         "xla_gpu_experimental_parallel_collective_overlap_limit"};
+
+bool can_be_tried(std::string_view name) { return decides_order(name) && name != kProfile; }
+
+std::string flags_that_can_be_tried() {
+  std::string names;
+  for (const KnownFlag& flag : known_flags())
+    if (can_be_tried(flag.name)) names += (names.empty() ? "" : ", ") + std::string(flag.name);
+  return names;
+}
+
+}  // namespace
+
+FlagText to_flag_text(const FlagSettings& flags) {
+  FlagText text;
+  for (const auto& [name, value] : flags)
+    text.uses.push_back({name, value, "--" + name + "=" + value});
+  return text;
+}
+
+Result<FlagChoice> parse_flag_choice(const std::string& text, const FlagContext& context) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0)
+    return usage("--flag " + spillway::quoted(text) + " is not NAME=VALUE",
+                 "for example --flag xla_gpu_enable_pipelined_host_offloading=true");
+  std::string name = text.substr(0, equals);
+  if (name.starts_with("--")) name.erase(0, 2);
+  const std::string_view all = std::string_view(text).substr(equals + 1);
+  const KnownFlag* const flag = find_known_flag(name);
+  FlagChoice choice{name,
+                    flag == nullptr ? std::vector{std::string(all)} : split_values(*flag, all)};
+  for (const std::string& value : choice.values) {
+    for (const Diagnostic& finding : check_flags(to_flag_text({{name, value}}), context))
+      if (finding.severity == Severity::kError)
+        return usage("--flag: " + finding.what, finding.advice);
+  }
+  if (!can_be_tried(name))
+    return usage("what --flag " + name + " does cannot be simulated",
+                 "these can: " + flags_that_can_be_tried());
+  if (std::ranges::find(kFromOne, name) != std::end(kFromOne))
+    for (const std::string& value : choice.values)
+      if (parse_flag_integer(value).value_or(1) < 1)
+        return usage(fmt::format("--flag {}={} cannot be simulated", name, value),
+                     "it begins at 1");
+  return choice;
+}
+
+Result<std::vector<FlagSettings>> combine(const std::vector<FlagChoice>& choices) {
+  std::vector<FlagSettings> cases = {{}};
+  for (const FlagChoice& choice : choices) {
+    if (cases.front().contains(choice.name))
+      return usage("--flag " + choice.name + " stands there twice",
+                   "values to compare have commas between: --flag " + choice.name + "=1,2");
+    std::vector<FlagSettings> longer;
+    for (const FlagSettings& so_far : cases)
+      for (const std::string& value : choice.values) {
+        longer.push_back(so_far);
+        longer.back()[choice.name] = value;
+      }
+    cases = std::move(longer);
+    if (cases.size() > kMostCases)
+      return usage(fmt::format("these are more than {} cases", kMostCases), "give fewer values");
+  }
+  if (!choices.empty()) cases.insert(cases.begin(), FlagSettings());
+  return cases;
+}
+
+}  // namespace spillway

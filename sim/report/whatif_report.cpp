@@ -1,0 +1,87 @@
+#include "sim/report/whatif_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "model/base/format.h"
+#include "sim/report/case_text.h"
+#include "sim/report/diagnostic_text.h"
+#include "sim/report/origin_text.h"
+#include "sim/report/table.h"
+
+namespace spillway {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string flags_text(const FlagSettings& flags) {
+  std::string text;
+  for (const auto& [name, value] : flags)
+    text += fmt::format("{}--{}={}", text.empty() ? "" : " ", name, value);
+  return text;
+}
+
+/// "+1.2 %" of the first case's step.
+std::string change_text(const PolicyCase& c, const PolicyCase& reference) {
+  return fmt::format("{:+.1f} %", 100 * (ratio(c.step, reference.step) - 1));
+}
+
+Json case_json(const std::vector<Handle>& handles, const PolicyCase& c, const FlagSettings& flags) {
+  Json policy = Json::object(), set = Json::object();
+  visit_policy(handles, c.policy,
+               [&](const std::string& name, std::string_view choice) { policy[name] = choice; });
+  for (const auto& [name, value] : flags) set[name] = value;
+  Json json{{"policy", policy}, {"batch", nullptr}, {"seq", nullptr}, {"flags", set}};
+  visit_figures(c, [&](const char* name, auto value) { json[name] = value; });
+  return json;
+}
+
+}  // namespace
+
+std::string render_text(const WhatIfReport& report) {
+  std::string text =
+      fmt::format("{} on {}, jaxlib {}\n{}\n", report.program_name, report.hardware,
+                  to_string(report.jaxlib), origin_text(report.path, report.modules_in_folder));
+  text += fmt::format("Budget: {} of HBM ({:.2f} of {}), {} of host memory a device ({})\n\n",
+                      format_bytes(report.budget.pool), report.budget.fraction,
+                      format_bytes(report.budget.hbm), format_bytes(report.budget.host),
+                      report.budget.host_origin);
+  TextTable table(case_heads("flags"));
+  table.add(case_row("as compiled", report.as_given, "in the order that the program has"));
+  const PolicyCase& reference = report.cases.front().result;
+  for (const WhatIfOutcome& outcome : report.cases) {
+    const bool first = &outcome == &report.cases.front();
+    table.add(case_row(first ? "no flag" : change_text(outcome.result, reference), outcome.result,
+                       first ? "ordered again, to compare with" : flags_text(outcome.what.flags)));
+  }
+  text += table.text() + "\n";
+  for (const Diagnostic& finding : report.findings) text += to_text(finding) + "\n";
+  text +=
+      "Orders are made again as XLA's schedulers make them; compare those with each other. Copies "
+      "already pipelined and fences already set by the flags of the compiled program stay.\n";
+  for (const std::string& assumption : report.assumptions) text += "Assumed: " + assumption + "\n";
+  if (report.jaxlib_is_assumed)
+    text += fmt::format("Assumed: jaxlib {}, for want of --jaxlib\n", to_string(report.jaxlib));
+  return text;
+}
+
+std::string render_json(const WhatIfReport& report) {
+  Json json{{"schema", "spillway.whatif/1"}};
+  json["program"] = {{"name", report.program_name}, {"path", report.path}};
+  json["hardware"] = report.hardware;
+  json["jaxlib"] = to_string(report.jaxlib);
+  json["as_compiled"] = case_json(report.handles, report.as_given, {});
+  json["cases"] = Json::array();
+  for (const WhatIfOutcome& outcome : report.cases)
+    json["cases"].push_back(case_json(report.handles, outcome.result, outcome.what.flags));
+  json["diagnostics"] = Json::array();
+  for (const Diagnostic& d : report.findings)
+    json["diagnostics"].push_back(
+        {{"code", d.code}, {"severity", name_of(d.severity)}, {"message", d.message()}});
+  json["assumptions"] = report.assumptions;
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace spillway

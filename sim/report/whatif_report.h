@@ -1,0 +1,31 @@
+// What `whatif` answers, as text and as JSON: one row a case.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/diagnostics/diagnostics.h"
+#include "model/plan/budget.h"
+#include "sim/planner/whatif.h"
+
+namespace spillway {
+
+struct WhatIfReport {
+  std::string program_name, path, hardware;
+  std::size_t modules_in_folder = 1;  ///< of which this one was picked
+  JaxlibVersion jaxlib;
+  bool jaxlib_is_assumed = false;
+  Budget budget;
+  std::vector<Handle> handles;
+  PolicyCase as_given;               ///< in the order that the program has
+  std::vector<WhatIfOutcome> cases;  ///< all ordered again; the first without the flags asked for
+  std::vector<Diagnostic> findings;  ///< what is odd about the flags; none is an error
+  std::vector<std::string> assumptions;
+};
+
+/// For a person.
+std::string render_text(const WhatIfReport& report);
+/// Schema spillway.whatif/1.
+std::string render_json(const WhatIfReport& report);
+
+}  // namespace spillway

@@ -6,25 +6,10 @@
 namespace spillway::internal {
 
 inline constexpr JaxlibVersion kProbedVersions[] = {
-    {{0, 4, 31, 0}},
-    {{0, 4, 35, 0}},
-    {{0, 4, 38, 0}},
-    {{0, 5, 0, 0}},
-    {{0, 5, 3, 0}},
-    {{0, 6, 0, 0}},
-    {{0, 6, 2, 0}},
-    {{0, 7, 0, 0}},
-    {{0, 7, 2, 0}},
-    {{0, 8, 0, 0}},
-    {{0, 8, 3, 0}},
-    {{0, 9, 0, 0}},
-    {{0, 9, 2, 0}},
-    {{0, 10, 0, 0}},
-    {{0, 10, 2, 0}},
-    {{0, 11, 0, 0}},
-    {{0, 11, 2, 0}},
-    {{0, 12, 0, 0}},
-    {{0, 12, 0, 1}},
+    {{0, 4, 31, 0}}, {{0, 4, 35, 0}}, {{0, 4, 38, 0}}, {{0, 5, 0, 0}},  {{0, 5, 3, 0}},
+    {{0, 6, 0, 0}},  {{0, 6, 2, 0}},  {{0, 7, 0, 0}},  {{0, 7, 2, 0}},  {{0, 8, 0, 0}},
+    {{0, 8, 3, 0}},  {{0, 9, 0, 0}},  {{0, 9, 2, 0}},  {{0, 10, 0, 0}}, {{0, 10, 2, 0}},
+    {{0, 11, 0, 0}}, {{0, 11, 2, 0}}, {{0, 12, 0, 0}}, {{0, 12, 0, 1}},
 };
 
 // clang-format off: one row a flag
@@ -351,7 +336,8 @@ inline constexpr KnownFlag kKnownFlags[] = {
     {"xla_gpu_experimental_scheduler_memory_fencing_slack_windows", FlagType::kInt32, 16, 19},
     {"xla_gpu_experimental_scheduler_memory_fencing_threshold_bytes", FlagType::kInt64, 16, 19},
     {"xla_gpu_experimental_stream_annotation", FlagType::kBool, 3, 19},
-    {"xla_gpu_experimental_thunk_buffer_debug_filter_by_profile_annotation_re", FlagType::kText, 10, 19},
+    {"xla_gpu_experimental_thunk_buffer_debug_filter_by_profile_annotation_re", FlagType::kText, 10,
+     19},
     {"xla_gpu_experimental_thunk_buffer_debug_filter_by_thunk_id_ranges", FlagType::kText, 10, 19},
     {"xla_gpu_experimental_thunk_buffer_debug_module_outputs", FlagType::kBool, 14, 19},
     {"xla_gpu_experimental_use_autotuner_pass", FlagType::kBool, 7, 12},

@@ -179,7 +179,8 @@ TEST_CASE("measured times stand for the model's, and nothing slows them again") 
 }
 
 TEST_CASE("a copy to the host that was measured takes what was measured") {
-  const Program program = read_entry(kParameters + std::string(kOffload) + products("a", 2) + kOffloadDone);
+  const Program program =
+      read_entry(kParameters + std::string(kOffload) + products("a", 2) + kOffloadDone);
   const HardwareProfile machine = toy_machine();
   const CostTable modelled =
       costs(program, machine, make_topology(program.device_count(), machine));

@@ -10,6 +10,7 @@
 #include "cli/jaxlib_option.h"
 #include "cli/machine_options.h"
 #include "cli/names_option.h"
+#include "cli/program_argument.h"
 #include "model/flags/check_flags.h"
 #include "model/flags/known_flags.h"
 #include "model/hlo/read_program.h"
@@ -76,10 +77,7 @@ int run_inspect(const InspectOptions& options, const Surroundings& surroundings)
 
 Runner add_inspect(CLI::App& subcommand, const Surroundings& surroundings) {
   auto options = std::make_shared<InspectOptions>();
-  subcommand
-      .add_option("PROGRAM", options->program,
-                  "XLA dump folder, or optimised HLO as text or proto (may be gzipped)")
-      ->required();
+  add_program_argument(subcommand, options->program);
   add_names_option(subcommand, options->names);
   add_machine_options(subcommand, options->machine, Need::kOptional);
   add_budget_options(subcommand, options->budget);

@@ -12,6 +12,7 @@
 #include "cli/machine_options.h"
 #include "cli/names_option.h"
 #include "cli/output_file.h"
+#include "cli/program_argument.h"
 #include "model/hlo/read_program.h"
 #include "model/run/write_pgle.h"
 #include "sim/lowering/device_streams.h"
@@ -81,10 +82,7 @@ int run_plan(const PlanCommandOptions& options, const Surroundings& surroundings
 
 Runner add_plan(CLI::App& subcommand, const Surroundings& surroundings) {
   auto options = std::make_shared<PlanCommandOptions>();
-  subcommand
-      .add_option("PROGRAM", options->program,
-                  "XLA dump folder, or optimised HLO as text or proto (may be gzipped)")
-      ->required();
+  add_program_argument(subcommand, options->program);
   add_machine_options(subcommand, options->machine);
   add_names_option(subcommand, options->names);
   add_budget_options(subcommand, options->budget);

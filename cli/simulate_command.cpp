@@ -12,6 +12,7 @@
 #include "cli/machine_options.h"
 #include "cli/names_option.h"
 #include "cli/output_file.h"
+#include "cli/program_argument.h"
 #include "model/base/format.h"
 #include "model/base/gzip.h"
 #include "model/base/utf8.h"
@@ -101,10 +102,7 @@ int run_simulate(const SimulateOptions& options, const Surroundings& surrounding
 
 Runner add_simulate(CLI::App& subcommand, const Surroundings& surroundings) {
   auto options = std::make_shared<SimulateOptions>();
-  subcommand
-      .add_option("PROGRAM", options->program,
-                  "XLA dump folder, or optimised HLO as text or proto (may be gzipped)")
-      ->required();
+  add_program_argument(subcommand, options->program);
   add_machine_options(subcommand, options->machine);
   add_jaxlib_option(subcommand, options->jaxlib);
   add_names_option(subcommand, options->names);

@@ -5,7 +5,7 @@ Compiles small training steps for GPUs that this machine need not have, with XLA
 alone, given the profile of `spillway plan --pgle`, and fenced; simulates each result, and prints
 step time and memory side by side. docs/pgle.md has the table and what follows from it.
 
-    python3 examples/jax/pgle_study.py --out /tmp/study --spillway build/dev/cli/spillway
+    python3 examples/jax/pgle_study.py --out study --spillway build/dev/cli/spillway
 
 A quarter of an hour on two idle cores. --gpu, --program, --loop and --setting choose a part.
 """

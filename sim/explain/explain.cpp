@@ -6,6 +6,7 @@
 #include "sim/engine/task_table.h"
 #include "sim/explain/find_copy.h"
 #include "sim/trace/flows.h"
+#include "sim/trace/record_history.h"
 
 namespace spillway {
 namespace {
@@ -148,15 +149,12 @@ bool Explainer::grows_with_batch(InstructionId copy) const {
 
 void Explainer::describe(StepId start, CopyExplanation& e) const {
   const StepOrigin& origin = lowered_.origins[start];
-  const Cost& cost = prepared_.costs.cost(origin.instruction);
   e.instruction = name(start);
   e.residual = labels_.of_step[start].residual;
   e.direction = origin.direction;
   e.collective = origin.kind == StepOrigin::kCollective;
   e.stream = origin.stream.pool == StreamPool::kMain ? "main stream" : to_string(origin.stream);
-  e.bytes = cost.hbm_bytes;
-  if (const auto transfer = host_transfer(program_, origin.instruction)) e.bytes = transfer->bytes;
-  if (e.collective) e.bytes = cost.fabric_bytes + cost.network_bytes;
+  e.bytes = moved_bytes(program_, prepared_.costs, origin.instruction);
   const engine::StepStats& stats = run_.steps[start];
   e.runs = stats.count;
   const auto once = [&](SimTime all) {
@@ -270,16 +268,10 @@ Result<std::vector<CopyExplanation>> explain_copies(
   const CopyLabels labels = label_copies(program, memory, lowered, residuals);
   const auto starts = find_copies(program, lowered, labels, name);
   if (!starts.ok()) return starts.error();
-  const MachineResources& machine = lowered.resources;
-  ChronicleWriter writer(lowered.program,
-                         {machine.device_to_host, machine.host_to_device, machine.hbm},
-                         kMostHappenings);
-  const auto run = run_step(program, prepared, {}, &writer);
-  if (!run.ok()) return run.error();
-  const History history =
-      make_history(lowered, writer.take(), find_readers(program, memory, lowered),
-                   find_memory_levels(program, memory, lowered), run->makespan);
-  const Explainer explainer(program, memory, prepared, result, *run, labels, history);
+  const auto recorded = record_history(program, memory, prepared, kMostHappenings);
+  if (!recorded.ok()) return recorded.error();
+  const Explainer explainer(program, memory, prepared, result, recorded->run, labels,
+                            recorded->history);
   std::vector<CopyExplanation> explanations;
   for (const StepId start : *starts) explanations.push_back(explainer.explain(start));
   return explanations;

@@ -61,7 +61,6 @@ class RemedyFinder {
   /// The slowest link, as a factor of today's, with which a copy that is hidden stays so.
   double slowest_link(const Target& target) const;
 
-  const MainWork& work() const { return work_; }
 
  private:
   struct Outcome {

@@ -3,6 +3,7 @@
 #include <deque>
 
 #include "model/hlo/dump_facts.h"
+#include "model/program/backend_config.h"
 #include "model/program/call_graph.h"
 #include "model/program/host_transfer.h"
 
@@ -20,12 +21,6 @@ bool moves_between_devices(const Program& program, InstructionId id) {
     return is_collective(wrapped.opcode);
   }
   return is_async_start(opcode) && opcode != Opcode::kCopyStart;
-}
-
-/// XLA's scheduler found nothing to run beside it, so that it runs where it starts.
-bool is_synchronous(const Computation& computation, InstructionIndex i) {
-  const auto config = computation.attribute(i, "backend_config");
-  return config && config->find("\"is_sync\":true") != std::string_view::npos;
 }
 
 }  // namespace

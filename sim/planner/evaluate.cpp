@@ -11,6 +11,14 @@
 namespace spillway {
 namespace {
 
+/// Whether a rewrite left the program as it was.
+bool is_as_compiled(const Program& planned, const Program& compiled) {
+  if (planned.computations.size() != compiled.computations.size()) return false;
+  for (const ComputationId id : ids(planned.computations))
+    if (planned.computations[id] != compiled.computations[id]) return false;
+  return true;
+}
+
 std::vector<std::string> reasons_to_stay(const Program& program, const MemoryAssignment& memory,
                                          const ResidualTable& table) {
   std::vector<std::string> reasons;
@@ -105,14 +113,6 @@ XlaOrderOptions Evaluator::order_options(const ScheduleSettings& settings,
   options.fencing_threshold = settings.fencing_threshold_bytes;
   options.fencing_slack = static_cast<std::int32_t>(settings.fencing_slack_windows);
   return options;
-}
-
-/// Whether a rewrite left the program as it was.
-static bool is_as_compiled(const Program& planned, const Program& compiled) {
-  if (planned.computations.size() != compiled.computations.size()) return false;
-  for (const ComputationId id : ids(planned.computations))
-    if (planned.computations[id] != compiled.computations[id]) return false;
-  return true;
 }
 
 Result<PolicyCase> Evaluator::evaluate(const Policy& policy,

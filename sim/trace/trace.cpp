@@ -9,6 +9,7 @@
 #include "sim/engine/task_table.h"
 #include "sim/trace/event_writer.h"
 #include "sim/trace/flows.h"
+#include "sim/trace/record_history.h"
 
 namespace spillway {
 namespace {
@@ -153,9 +154,7 @@ std::string TraceMaker::describe_task(StepId step) const {
   const InstructionId id = lowered_.origins[step].instruction;
   const Cost& cost = costs_.cost(id);
   const engine::TaskCost& task = tasks_[task_of(step)];
-  Bytes bytes = cost.hbm_bytes;
-  if (const auto transfer = host_transfer(program_, id)) bytes = transfer->bytes;
-  if (cost.kernel == KernelClass::kCollective) bytes = cost.fabric_bytes + cost.network_bytes;
+  const Bytes bytes = moved_bytes(program_, costs_, id);
   std::string text = fmt::format("\"bytes\":{},\"alone_us\":{:.3f},\"bound\":\"{}\"", bytes.value(),
                                  microseconds(task.latency + task.alone), name_of(cost.bound));
   if (const std::string& residual = labels_.of_step[step].residual; !residual.empty())
@@ -278,12 +277,12 @@ void TraceMaker::add_flow(const Flow& flow) {
 void TraceMaker::add_levels() {
   const bool host_used = std::ranges::any_of(
       history_.levels, [](const History::Level& level) { return level.live.host > Bytes(0); });
-  MemoryLevel last{Bytes(-1), Bytes(-1)};
+  std::optional<MemoryLevel> last;
   for (const auto& [at, live] : history_.levels) {
     const TraceTime time = to_trace_time(at);
-    if (live.device != last.device)
+    if (!last || live.device != last->device)
       out_.add_level(kMemoryAndLink, "HBM in use", "bytes", time, live.device.value());
-    if (host_used && live.host != last.host)
+    if (host_used && (!last || live.host != last->host))
       out_.add_level(kMemoryAndLink, "pinned host memory in use", "bytes", time, live.host.value());
     last = live;
   }
@@ -332,18 +331,11 @@ Result<Trace> make_trace(const Program& program, const MemoryAssignment& memory,
                          const SimResult& result, const ResidualTable& residuals,
                          const TraceOptions& options) {
   const LoweredProgram& lowered = prepared.lowered;
-  const MachineResources& machine = lowered.resources;
-  ChronicleWriter writer(lowered.program,
-                         {machine.device_to_host, machine.host_to_device, machine.hbm},
-                         options.most_happenings);
-  const auto run = run_step(program, prepared, {}, &writer);
-  if (!run.ok()) return run.error();
-  const History history =
-      make_history(lowered, writer.take(), find_readers(program, memory, lowered),
-                   find_memory_levels(program, memory, lowered), run->makespan);
+  const auto recorded = record_history(program, memory, prepared, options.most_happenings);
+  if (!recorded.ok()) return recorded.error();
   const CopyLabels labels = label_copies(program, memory, lowered, residuals);
-  const Flows flows = find_flows(program, memory, lowered, labels, history);
-  return TraceMaker(program, profile, prepared, result, labels, history).run(flows);
+  const Flows flows = find_flows(program, memory, lowered, labels, recorded->history);
+  return TraceMaker(program, profile, prepared, result, labels, recorded->history).run(flows);
 }
 
 }  // namespace spillway

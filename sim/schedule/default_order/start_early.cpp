@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/program/backend_config.h"
+
 namespace spillway {
 namespace {
 
@@ -24,9 +26,8 @@ class StartEarly {
   bool is_synchronous_start(std::uint32_t node) const {
     const OrderGraph::Node& start = graph_.nodes()[node];
     if (start.is_element() || !is_async_start(computation_[start.instruction].opcode)) return false;
-    const auto config = computation_.attribute(start.instruction, "backend_config");
-    return config && (config->find("\"is_sync\":true") != std::string_view::npos ||
-                      config->find("\\\"is_sync\\\":true") != std::string_view::npos);
+    return is_synchronous(computation_, start.instruction) ||
+           config_contains(computation_, start.instruction, "\\\"is_sync\\\":true");
   }
 
   NodeOrder join_synchronous(const NodeOrder& order) const {

@@ -1,12 +1,9 @@
 #include "sim/schedule/latency_hiding/async_operation.h"
 
+#include "model/program/backend_config.h"
+
 namespace spillway {
 namespace {
-
-bool has_config(const Computation& computation, InstructionIndex i, std::string_view text) {
-  const auto config = computation.attribute(i, "backend_config");
-  return config && config->find(text) != std::string_view::npos;
-}
 
 bool on_host(Shape shape) { return shape.is_array() && is_host(shape.space()); }
 
@@ -17,13 +14,13 @@ bool copies_slice(const Program& program, ComputationId body) {
   const InstructionIndex root = behind_renamings(computation, computation.root()).instruction;
   const Opcode opcode = computation[root].opcode;
   if (opcode != Opcode::kDynamicSlice && opcode != Opcode::kDynamicUpdateSlice) return false;
-  if (!has_config(computation, root, "dynamic_slice_config")) return false;
+  if (!config_contains(computation, root, "dynamic_slice_config")) return false;
   if (opcode == Opcode::kDynamicSlice)
     return find_parameter(computation, computation.operands(root)[0]).has_value();
   const Operand update = behind_renamings(computation, computation.operands(root)[1]);
   const Instruction& source = computation[update.instruction];
   if (source.opcode == Opcode::kDynamicSlice)
-    return has_config(computation, update.instruction, "dynamic_slice_config");
+    return config_contains(computation, update.instruction, "dynamic_slice_config");
   return source.opcode == Opcode::kParameter || source.opcode == Opcode::kSlice;
 }
 
@@ -39,8 +36,7 @@ AsyncOperation generic_operation(const Program& program, InstructionId start) {
   AsyncOperation operation;
   if (is_collective(program[inner].opcode)) {
     operation.resource = AsyncResource::kCollectives;
-    operation.is_hidden =
-        !has_config(program[start.computation], start.instruction, "\"is_sync\":true");
+    operation.is_hidden = !is_synchronous(program[start.computation], start.instruction);
     return operation;
   }
   const bool is_fusion = program[inner].opcode == Opcode::kFusion;
@@ -90,7 +86,7 @@ std::optional<AsyncOperation> async_operation(const Program& program, Instructio
   const Opcode opcode = computation[id.instruction].opcode;
   if (is_async_start(opcode))  // all-gather-start and the like
     return AsyncOperation{Role::kStart, AsyncResource::kCollectives,
-                          !has_config(computation, id.instruction, "\"is_sync\":true")};
+                          !is_synchronous(computation, id.instruction)};
   if (!is_async_done(opcode)) return std::nullopt;
   const auto start = start_of(computation, id.instruction);
   if (!start) return std::nullopt;

@@ -3,13 +3,10 @@
 #include <algorithm>
 #include <charconv>
 
+#include "model/program/backend_config.h"
+
 namespace spillway {
 namespace {
-
-bool has_config(const Computation& computation, InstructionIndex i, std::string_view text) {
-  const auto config = computation.attribute(i, "backend_config");
-  return config && config->find(text) != std::string_view::npos;
-}
 
 /// `key="value"` of the frontend attributes; empty when absent.
 std::string_view frontend_value(const Computation& computation, InstructionIndex i,
@@ -87,7 +84,7 @@ bool NodeDescriber::fills(InstructionIndex i) const {
 
 void NodeDescriber::take_hints(ScheduleNode& node) const {
   const InstructionIndex i = node.instruction();
-  node.runs_early = has_config(computation_, i, "\"force_earliest_schedule\":true");
+  node.runs_early = config_contains(computation_, i, "\"force_earliest_schedule\":true");
   node.runs_late = fills(i);
   const std::string_view hint = frontend_value(computation_, i, "scheduler_hint");
   if (hint.empty()) return;

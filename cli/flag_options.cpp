@@ -3,18 +3,15 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 
-#include "cli/jaxlib_option.h"
-
 namespace spillway {
 
-void add_flag_options(CLI::App& subcommand, FlagOptions& options, const char* jaxlib_help) {
+void add_flag_options(CLI::App& subcommand, FlagOptions& options) {
   CLI::Option* text = subcommand.add_option("--xla-flags", options.text,
                                             "your XLA_FLAGS: what is wrong with them is said too");
   subcommand
       .add_flag("--xla-flags-env", options.from_environment,
                 "the same, from the environment variable XLA_FLAGS")
       ->excludes(text);
-  add_jaxlib_option(subcommand, options.jaxlib, jaxlib_help);
 }
 
 std::string text_of(const FlagOptions& options) {

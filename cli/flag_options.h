@@ -1,11 +1,10 @@
-// Options about XLA's flags: --xla-flags, --xla-flags-env and --jaxlib.
+// Options about XLA's flags: --xla-flags and --xla-flags-env.
 #pragma once
 
 #include <optional>
 #include <string>
 
 #include "cli/command.h"
-#include "model/base/jaxlib_version.h"
 #include "model/flags/read_flags.h"
 
 namespace spillway {
@@ -13,11 +12,9 @@ namespace spillway {
 struct FlagOptions {
   std::string text;  ///< as XLA_FLAGS has it
   bool from_environment = false;
-  std::string jaxlib;
 };
 
-/// `jaxlib_help` says whose version --jaxlib means.
-void add_flag_options(CLI::App& subcommand, FlagOptions& options, const char* jaxlib_help);
+void add_flag_options(CLI::App& subcommand, FlagOptions& options);
 
 /// The user's flags; empty where neither option was given. An error: the text names a file that is
 /// not there.

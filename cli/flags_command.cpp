@@ -15,12 +15,13 @@ namespace {
 struct FlagsCommandOptions {
   std::vector<std::string> names;
   FlagOptions flags;
+  std::string jaxlib;
   std::string hardware;
   bool json = false;
 };
 
 int run_flags(const FlagsCommandOptions& options, const Surroundings& surroundings) {
-  const auto jaxlib = read_jaxlib(options.flags.jaxlib, newest_probed());
+  const auto jaxlib = read_jaxlib(options.jaxlib, newest_probed());
   if (!jaxlib.ok()) return report(jaxlib.error());
   FlagContext context{.jaxlib = **jaxlib, .compute_capability = ""};
   std::string hardware;
@@ -55,8 +56,7 @@ Runner add_flags(CLI::App& subcommand, const Surroundings& surroundings) {
                 "the same for the environment variable XLA_FLAGS")
       ->excludes(check)
       ->excludes(names);
-  add_jaxlib_option(subcommand, options->flags.jaxlib,
-                    "version of jaxlib; without it the newest known");
+  add_jaxlib_option(subcommand, options->jaxlib, "version of jaxlib; without it the newest known");
   subcommand.add_option("--hw", options->hardware,
                         "machine: an id of 'spillway hw list', or a YAML file");
   subcommand.add_flag("--json", options->json, "for scripts: schema spillway.flags/1");

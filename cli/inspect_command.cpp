@@ -25,6 +25,7 @@ struct InspectOptions {
   MachineOptions machine;
   BudgetOptions budget;
   FlagOptions flags;
+  std::string jaxlib;
   bool json = false;
 };
 
@@ -51,7 +52,7 @@ int run_inspect(const InspectOptions& options, const Surroundings& surroundings)
   if (!program.ok()) return report(program.error());
   const Result<NameList> names = load_names(options.names);
   if (!names.ok()) return report(names.error());
-  const auto jaxlib = read_jaxlib(options.flags.jaxlib);
+  const auto jaxlib = read_jaxlib(options.jaxlib);
   if (!jaxlib.ok()) return report(jaxlib.error());
 
   InspectContext context{.dump = read_dump_facts(program->path),
@@ -83,8 +84,8 @@ Runner add_inspect(CLI::App& subcommand, const Surroundings& surroundings) {
   add_budget_options(subcommand, options->budget);
   for (const char* option : {"--topology", "--hbm-limit", "--mem-fraction", "--host-limit"})
     subcommand.get_option(option)->needs("--hw");
-  add_flag_options(subcommand, options->flags,
-                   "the version that compiled it, for example 0.12.0.1: XLA's rules differ");
+  add_flag_options(subcommand, options->flags);
+  add_jaxlib_option(subcommand, options->jaxlib);
   subcommand.add_flag("--json", options->json, "for scripts: schema spillway.inspect/1");
   return [options, &surroundings] { return run_inspect(*options, surroundings); };
 }

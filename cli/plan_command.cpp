@@ -5,15 +5,11 @@
 #include <memory>
 #include <thread>
 
-#include "cli/budget_options.h"
 #include "cli/command.h"
 #include "cli/flag_options.h"
 #include "cli/jaxlib_option.h"
-#include "cli/machine_options.h"
-#include "cli/names_option.h"
+#include "cli/load_step.h"
 #include "cli/output_file.h"
-#include "cli/program_argument.h"
-#include "model/hlo/read_program.h"
 #include "model/run/write_pgle.h"
 #include "sim/lowering/device_streams.h"
 #include "sim/report/plan_report.h"
@@ -22,10 +18,7 @@ namespace spillway {
 namespace {
 
 struct PlanCommandOptions {
-  std::string program;
-  std::string names;
-  MachineOptions machine;
-  BudgetOptions budget;
+  StepOptions step;
   FlagOptions flags;
   std::string explain;
   std::string pgle;
@@ -38,37 +31,24 @@ std::string ends_in_pbtxt(const std::string& path) {
 }
 
 int run_plan(const PlanCommandOptions& options, const Surroundings& surroundings) {
-  const Result<BudgetWishes> wishes = read_wishes(options.budget);
-  if (!wishes.ok()) return report(wishes.error());
-  const auto jaxlib = read_jaxlib(options.flags.jaxlib, std::nullopt);
-  if (!jaxlib.ok()) return report(jaxlib.error());
   const auto flags = read_user_flags(options.flags);
   if (!flags.ok()) return report(flags.error());
-  const Result<Program> program = read_program(options.program);
-  if (!program.ok()) return report(program.error());
-  const Result<Schedule> schedule = text_schedule(*program);
-  if (!schedule.ok()) return report(schedule.error());
-  const Result<NameList> names = load_names(options.names);
-  if (!names.ok()) return report(names.error());
-  const Result<Machine> machine =
-      find_machine(options.machine, surroundings, program->device_count());
-  if (!machine.ok()) return report(machine.error());
-  const Result<Budget> budget = make_budget(machine->profile, machine->topology, *wishes);
-  if (!budget.ok()) return report(budget.error());
+  const Result<LoadedStep> loaded = load_step(options.step, surroundings);
+  if (!loaded.ok()) return report(loaded.error());
+  const auto& [profile, topology] = loaded->machine;
   const std::size_t threads = std::max(1u, std::thread::hardware_concurrency());
-  Result<PlanReport> made =
-      make_plan_report(*program, *schedule, machine->profile, machine->topology, *names, *budget,
-                       {.threads = threads}, {.jaxlib = *jaxlib, .flags = *flags},
-                       find_copy_streams(*jaxlib ? *jaxlib : names->jaxlib, *program));
+  Result<PlanReport> made = make_plan_report(
+      loaded->program, loaded->schedule, profile, topology, loaded->names, loaded->budget,
+      {.threads = threads}, {.jaxlib = loaded->jaxlib, .flags = *flags},
+      find_copy_streams(loaded->jaxlib_or_that_of_names(), loaded->program));
   if (!made.ok()) return report(made.error());
   PlanReport plan = std::move(made).value();
   if (!options.pgle.empty()) {
-    const PgleProfile profile =
-        make_pgle_profile(*program, costs(*program, machine->profile, machine->topology),
-                          machine->profile, machine->topology);
-    if (const ExitCode code = write_output(options.pgle, to_pbtxt(profile)); code != kDone)
+    const PgleProfile pgle = make_pgle_profile(
+        loaded->program, costs(loaded->program, profile, topology), profile, topology);
+    if (const ExitCode code = write_output(options.pgle, to_pbtxt(pgle)); code != kDone)
       return code;
-    plan.pgle = make_pgle_report(plan, profile, options.pgle);
+    plan.pgle = make_pgle_report(plan, pgle, options.pgle);
   }
   const ExitCode code = plan.plan.fits ? kDone : kAnswerIsNo;
   if (options.explain.empty())
@@ -82,12 +62,11 @@ int run_plan(const PlanCommandOptions& options, const Surroundings& surroundings
 
 Runner add_plan(CLI::App& subcommand, const Surroundings& surroundings) {
   auto options = std::make_shared<PlanCommandOptions>();
-  add_program_argument(subcommand, options->program);
-  add_machine_options(subcommand, options->machine);
-  add_names_option(subcommand, options->names);
-  add_budget_options(subcommand, options->budget);
-  add_flag_options(subcommand, options->flags,
-                   "the version that compiled it and will run it: streams and flags differ");
+  add_step_options(subcommand, options->step);
+  add_budget_options(subcommand, options->step.budget);
+  add_flag_options(subcommand, options->flags);
+  add_jaxlib_option(subcommand, options->step.jaxlib,
+                    "the version that compiled it and will run it: streams and flags differ");
   subcommand.add_option("--explain", options->explain, "only why this name went where it did");
   subcommand
       .add_option("--pgle", options->pgle,

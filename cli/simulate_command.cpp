@@ -9,14 +9,11 @@
 
 #include "cli/command.h"
 #include "cli/jaxlib_option.h"
-#include "cli/machine_options.h"
-#include "cli/names_option.h"
+#include "cli/load_step.h"
 #include "cli/output_file.h"
-#include "cli/program_argument.h"
 #include "model/base/format.h"
 #include "model/base/gzip.h"
 #include "model/base/utf8.h"
-#include "model/hlo/read_program.h"
 #include "sim/lowering/device_streams.h"
 #include "sim/report/explain_report.h"
 #include "sim/report/simulate_report.h"
@@ -26,10 +23,7 @@ namespace spillway {
 namespace {
 
 struct SimulateOptions {
-  std::string program;
-  MachineOptions machine;
-  std::string names;
-  std::string jaxlib;
+  StepOptions step;
   std::string trace;
   std::string explain;
   bool json = false;
@@ -57,55 +51,44 @@ ExitCode write_trace(const std::string& path, const Trace& trace) {
 }
 
 int run_simulate(const SimulateOptions& options, const Surroundings& surroundings) {
-  const auto jaxlib = read_jaxlib(options.jaxlib);
-  if (!jaxlib.ok()) return report(jaxlib.error());
-  const Result<Program> program = read_program(options.program);
-  if (!program.ok()) return report(program.error());
-  const Result<Schedule> schedule = text_schedule(*program);
-  if (!schedule.ok()) return report(schedule.error());
-  const Result<Machine> machine =
-      find_machine(options.machine, surroundings, program->device_count());
-  if (!machine.ok()) return report(machine.error());
-  const Result<NameList> names = load_names(options.names);
-  if (!names.ok()) return report(names.error());
-  const auto& [profile, topology] = *machine;
-  const MemoryAssignment memory = assign_memory(*program, *schedule);
-  const Result<PreparedStep> prepared = prepare_step(
-      *program, *schedule, memory, profile, topology,
-      {.copy_streams = find_copy_streams(*jaxlib ? *jaxlib : names->jaxlib, *program)});
+  const Result<LoadedStep> loaded = load_step(options.step, surroundings);
+  if (!loaded.ok()) return report(loaded.error());
+  const auto& [profile, topology] = loaded->machine;
+  const Program& program = loaded->program;
+  const MemoryAssignment memory = assign_memory(program, loaded->schedule);
+  const Result<PreparedStep> prepared =
+      prepare_step(program, loaded->schedule, memory, profile, topology,
+                   {.copy_streams = find_copy_streams(loaded->jaxlib_or_that_of_names(), program)});
   if (!prepared.ok()) return report(prepared.error());
-  const Result<SimResult> result = simulate(*program, memory, profile, topology, *prepared);
+  const Result<SimResult> result = simulate(program, memory, profile, topology, *prepared);
   if (!result.ok()) return report(result.error());
   const bool shows_copies = !options.explain.empty() || !options.trace.empty();
   const ResidualTable residuals =
-      shows_copies ? find_residuals(*program, memory, *names) : ResidualTable();
+      shows_copies ? find_residuals(program, memory, loaded->names) : ResidualTable();
   std::optional<Explained> explained;
   if (!options.explain.empty()) {
-    auto copies = explain_copies(*program, memory, *prepared, *result, residuals, options.explain);
+    auto copies = explain_copies(program, memory, *prepared, *result, residuals, options.explain);
     if (!copies.ok()) return report(copies.error());
     explained = Explained{options.explain, std::move(copies).value()};
   }
   if (!options.trace.empty()) {
-    const Result<Trace> trace =
-        make_trace(*program, memory, profile, *prepared, *result, residuals);
+    const Result<Trace> trace = make_trace(program, memory, profile, *prepared, *result, residuals);
     if (!trace.ok()) return report(trace.error());
     if (const ExitCode written = write_trace(options.trace, *trace); written != kDone)
       return written;
   }
   if (options.json)
-    return answer(render_json(*program, profile, *result, explained ? &*explained : nullptr));
+    return answer(render_json(program, profile, *result, explained ? &*explained : nullptr));
   return answer(explained ? explain_text(explained->copies)
-                          : render_text(*program, profile, *result));
+                          : render_text(program, profile, *result));
 }
 
 }  // namespace
 
 Runner add_simulate(CLI::App& subcommand, const Surroundings& surroundings) {
   auto options = std::make_shared<SimulateOptions>();
-  add_program_argument(subcommand, options->program);
-  add_machine_options(subcommand, options->machine);
-  add_jaxlib_option(subcommand, options->jaxlib);
-  add_names_option(subcommand, options->names);
+  add_step_options(subcommand, options->step);
+  add_jaxlib_option(subcommand, options->step.jaxlib);
   subcommand.add_option(
       "--trace", options->trace,
       "writes the step for Perfetto: gzip, or JSON text where the name ends in .json");

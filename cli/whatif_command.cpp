@@ -5,15 +5,11 @@
 #include <memory>
 #include <vector>
 
-#include "cli/budget_options.h"
 #include "cli/command.h"
 #include "cli/jaxlib_option.h"
-#include "cli/machine_options.h"
-#include "cli/names_option.h"
-#include "cli/program_argument.h"
+#include "cli/load_step.h"
 #include "model/flags/check_flags.h"
 #include "model/flags/known_flags.h"
-#include "model/hlo/read_program.h"
 #include "sim/lowering/device_streams.h"
 #include "sim/report/whatif_report.h"
 
@@ -21,12 +17,8 @@ namespace spillway {
 namespace {
 
 struct WhatIfOptions {
-  std::string program;
-  std::string names;
-  MachineOptions machine;
-  BudgetOptions budget;
+  StepOptions step;
   std::vector<std::string> flags;
-  std::string jaxlib;
   bool json = false;
 };
 
@@ -70,35 +62,26 @@ std::optional<Error> run_cases(const Evaluator& evaluator, const std::vector<Fla
 }
 
 int run_whatif(const WhatIfOptions& options, const Surroundings& surroundings) {
-  const Result<BudgetWishes> wishes = read_wishes(options.budget);
-  if (!wishes.ok()) return report(wishes.error());
-  const Result<Program> program = read_program(options.program);
-  if (!program.ok()) return report(program.error());
-  const Result<Schedule> schedule = text_schedule(*program);
-  if (!schedule.ok()) return report(schedule.error());
-  const Result<NameList> names = load_names(options.names);
-  if (!names.ok()) return report(names.error());
-  const auto jaxlib = read_jaxlib(options.jaxlib, names->jaxlib);
-  if (!jaxlib.ok()) return report(jaxlib.error());
-  const Result<Machine> machine =
-      find_machine(options.machine, surroundings, program->device_count());
-  if (!machine.ok()) return report(machine.error());
-  const Result<Budget> budget = make_budget(machine->profile, machine->topology, *wishes);
-  if (!budget.ok()) return report(budget.error());
+  const Result<LoadedStep> loaded = load_step(options.step, surroundings);
+  if (!loaded.ok()) return report(loaded.error());
+  const auto& [profile, topology] = loaded->machine;
+  const Program& program = loaded->program;
 
+  // --jaxlib says what will run the step; what compiled it, only the names may know.
+  const std::optional<JaxlibVersion> runs_on = loaded->jaxlib_or_that_of_names();
   WhatIfReport result;
-  result.program_name = program->name;
-  result.path = program->path;
-  result.modules_in_folder = program->modules_in_folder;
-  result.hardware = machine->profile.id;
-  result.jaxlib = jaxlib->value_or(newest_probed());
-  result.jaxlib_is_assumed = !*jaxlib;
-  result.budget = *budget;
-  const FlagContext context{result.jaxlib, machine->profile.device.compute_capability};
+  result.program_name = program.name;
+  result.path = program.path;
+  result.modules_in_folder = program.modules_in_folder;
+  result.hardware = profile.id;
+  result.jaxlib = runs_on.value_or(newest_probed());
+  result.jaxlib_is_assumed = !runs_on;
+  result.budget = loaded->budget;
+  const FlagContext context{result.jaxlib, profile.device.compute_capability};
   const auto cases = read_cases(options, context);
   if (!cases.ok()) return report(cases.error());
-  const Evaluator evaluator(*program, *schedule, machine->profile, machine->topology, *names,
-                            *budget, find_copy_streams(names->jaxlib, *program));
+  const Evaluator evaluator(program, loaded->schedule, profile, topology, loaded->names,
+                            loaded->budget, find_copy_streams(loaded->names.jaxlib, program));
   result.handles = evaluator.handles();
   if (const auto wrong = run_cases(evaluator, *cases, context, result)) return report(*wrong);
   return answer(options.json ? render_json(result) : render_text(result));
@@ -108,17 +91,15 @@ int run_whatif(const WhatIfOptions& options, const Surroundings& surroundings) {
 
 Runner add_whatif(CLI::App& subcommand, const Surroundings& surroundings) {
   auto options = std::make_shared<WhatIfOptions>();
-  add_program_argument(subcommand, options->program);
-  add_machine_options(subcommand, options->machine);
-  add_names_option(subcommand, options->names);
-  add_budget_options(subcommand, options->budget);
+  add_step_options(subcommand, options->step);
+  add_budget_options(subcommand, options->step.budget);
   subcommand
       .add_option("--flag", options->flags,
                   "an XLA flag: NAME=VALUE, or NAME=VALUE,VALUE for a case each; of several flags "
                   "every combination")
       ->required()
       ->allow_extra_args(false);
-  add_jaxlib_option(subcommand, options->jaxlib, "the version that will run it");
+  add_jaxlib_option(subcommand, options->step.jaxlib, "the version that will run it");
   subcommand.add_flag("--json", options->json, "for scripts: schema spillway.whatif/1");
   return [options, &surroundings] { return run_whatif(*options, surroundings); };
 }

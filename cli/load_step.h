@@ -1,0 +1,48 @@
+// What the commands that run a step begin with: its program and schedule, its names, the machine,
+// and what may be used of it. Answers nothing itself.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cli/budget_options.h"
+#include "cli/command.h"
+#include "cli/machine_options.h"
+#include "model/base/jaxlib_version.h"
+#include "model/memory/flat_schedule.h"
+#include "model/program/program.h"
+#include "model/residuals/names.h"
+
+namespace spillway {
+
+/// As the command line has them. What a command has no option for stays empty.
+struct StepOptions {
+  std::string program;
+  std::string names;
+  MachineOptions machine;
+  BudgetOptions budget;
+  std::string jaxlib;
+};
+
+/// PROGRAM, --hw, --topology and --names. A command adds --jaxlib itself, since its meaning
+/// differs, and the budget's options where it has a budget.
+void add_step_options(CLI::App& subcommand, StepOptions& options);
+
+struct LoadedStep {
+  Program program;
+  Schedule schedule;  ///< the order of the program's text
+  NameList names;
+  Machine machine;
+  Budget budget;
+  std::optional<JaxlibVersion> jaxlib;  ///< of --jaxlib
+
+  /// The version of --jaxlib, else the one that the names came with, where either was given.
+  std::optional<JaxlibVersion> jaxlib_or_that_of_names() const {
+    return jaxlib ? jaxlib : names.jaxlib;
+  }
+};
+
+/// Reads all of it; what is wrong on the command line comes before what is wrong in files.
+Result<LoadedStep> load_step(const StepOptions& options, const Surroundings& surroundings);
+
+}  // namespace spillway

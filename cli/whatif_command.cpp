@@ -1,5 +1,6 @@
-// spillway whatif PROGRAM --hw P --flag NAME=VALUE[,VALUE…] … [--names F] [--jaxlib V]
-//                 [--hbm-limit B | --mem-fraction f] [--host-limit B] [--json]
+// spillway whatif PROGRAM --hw P [--set NAME=CHOICE[,CHOICE…]] … [--flag NAME=VALUE[,VALUE…]] …
+//                 [--names F] [--jaxlib V] [--hbm-limit B | --mem-fraction f] [--host-limit B]
+//                 [--json]
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "model/flags/check_flags.h"
 #include "model/flags/known_flags.h"
 #include "sim/lowering/device_streams.h"
+#include "sim/planner/policy_choices.h"
 #include "sim/report/whatif_report.h"
 
 namespace spillway {
@@ -18,7 +20,7 @@ namespace {
 
 struct WhatIfOptions {
   StepOptions step;
-  std::vector<std::string> flags;
+  std::vector<std::string> sets, flags;
   bool json = false;
 };
 
@@ -35,18 +37,34 @@ Result<std::vector<FlagSettings>> read_cases(const WhatIfOptions& options,
   return combine(choices);
 }
 
-/// Every case, with the policy that the program was compiled with.
-std::optional<Error> run_cases(const Evaluator& evaluator, const std::vector<FlagSettings>& cases,
-                               const FlagContext& context, WhatIfReport& result) {
-  const Policy policy = compiled_policy(evaluator.handles());
-  Result<PolicyCase> as_given = evaluator.evaluate(policy);
+/// The policies to try; the compiled one where none is asked for.
+Result<PolicyCases> read_policies(const WhatIfOptions& options, const Evaluator& evaluator,
+                                  const NameList& names) {
+  std::vector<NameChoice> wishes;
+  for (const std::string& text : options.sets) {
+    Result<NameChoice> wish = parse_name_choice(text);
+    if (!wish.ok()) return wish.error();
+    wishes.push_back(std::move(wish).value());
+  }
+  return combine(wishes, evaluator.handles(), names, kMostPolicies);
+}
+
+void add_findings(const std::vector<Diagnostic>& found, WhatIfReport& result) {
+  for (const Diagnostic& finding : found)
+    if (std::ranges::find(result.findings, finding.what, &Diagnostic::what) ==
+        result.findings.end())
+      result.findings.push_back(finding);
+}
+
+/// Every policy under every set of flags.
+std::optional<Error> run_cases(const Evaluator& evaluator, const std::vector<Policy>& policies,
+                               const std::vector<FlagSettings>& cases, const FlagContext& context,
+                               WhatIfReport& result) {
+  Result<PolicyCase> as_given = evaluator.evaluate(compiled_policy(evaluator.handles()));
   if (!as_given.ok()) return as_given.error();
   result.as_given = std::move(as_given).value();
   for (const FlagSettings& flags : cases) {
-    for (Diagnostic& finding : check_flags(to_flag_text(flags), context))
-      if (std::ranges::find(result.findings, finding.what, &Diagnostic::what) ==
-          result.findings.end())
-        result.findings.push_back(std::move(finding));
+    add_findings(check_flags(to_flag_text(flags), context), result);
     const auto settings = schedule_settings(flags, context);
     if (!settings)
       return Error{ErrorKind::kUsage,
@@ -54,9 +72,11 @@ std::optional<Error> run_cases(const Evaluator& evaluator, const std::vector<Fla
                    {},
                    "",
                    "say so: --flag xla_gpu_enable_latency_hiding_scheduler=true"};
-    Result<PolicyCase> outcome = evaluator.evaluate(policy, *settings);
-    if (!outcome.ok()) return outcome.error();
-    result.cases.push_back({{policy, flags}, std::move(outcome).value()});
+    for (const Policy& policy : policies) {
+      Result<PolicyCase> outcome = getenv("RULE") ? evaluator.evaluate(policy) : evaluator.evaluate(policy, *settings);
+      if (!outcome.ok()) return outcome.error();
+      result.cases.push_back({{policy, flags}, std::move(outcome).value()});
+    }
   }
   return std::nullopt;
 }
@@ -83,7 +103,11 @@ int run_whatif(const WhatIfOptions& options, const Surroundings& surroundings) {
   const Evaluator evaluator(program, loaded->schedule, profile, topology, loaded->names,
                             loaded->budget, find_copy_streams(loaded->names.jaxlib, program));
   result.handles = evaluator.handles();
-  if (const auto wrong = run_cases(evaluator, *cases, context, result)) return report(*wrong);
+  const auto policies = read_policies(options, evaluator, loaded->names);
+  if (!policies.ok()) return report(policies.error());
+  add_findings(policies->findings, result);
+  if (const auto wrong = run_cases(evaluator, policies->policies, *cases, context, result))
+    return report(*wrong);
   return answer(options.json ? render_json(result) : render_text(result));
 }
 
@@ -94,10 +118,14 @@ Runner add_whatif(CLI::App& subcommand, const Surroundings& surroundings) {
   add_step_options(subcommand, options->step);
   add_budget_options(subcommand, options->step.budget);
   subcommand
+      .add_option("--set", options->sets,
+                  "what becomes of a name: NAME=keep, offload or recompute, or several with commas "
+                  "for a case each; of several names every combination")
+      ->allow_extra_args(false);
+  subcommand
       .add_option("--flag", options->flags,
                   "an XLA flag: NAME=VALUE, or NAME=VALUE,VALUE for a case each; of several flags "
                   "every combination")
-      ->required()
       ->allow_extra_args(false);
   add_jaxlib_option(subcommand, options->step.jaxlib, "the version that will run it");
   subcommand.add_flag("--json", options->json, "for scripts: schema spillway.whatif/1");

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "model/cost/config_text.h"
+#include "model/base/json_value.h"
 #include "model/cost/op_count.h"
 #include "model/cost/operand_shape.h"
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "model/cost/config_text.h"
+#include "model/base/json_value.h"
 #include "model/cost/library_call.h"
 #include "model/cost/operand_shape.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "model/cost/config_text.h"
+#include "model/base/json_value.h"
 #include "model/hardware/read_profile.h"
 #include "model/hlo/read_program.h"
 #include "tests/support/csv_rows.h"

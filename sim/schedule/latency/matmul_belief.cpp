@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/cost/config_text.h"
+#include "model/base/json_value.h"
 #include "model/cost/gemm_time.h"
 #include "model/cost/matrix_product.h"
 #include "model/cost/operand_shape.h"

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "model/cost/config_text.h"
+#include "model/base/json_value.h"
 #include "model/cost/work.h"
 #include "tests/model/cost/toy_machine.h"
 

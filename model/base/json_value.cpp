@@ -1,4 +1,4 @@
-#include "model/cost/config_text.h"
+#include "model/base/json_value.h"
 
 namespace spillway {
 namespace {

@@ -1,0 +1,182 @@
+#include "sim/planner/policy_choices.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "model/base/format.h"
+
+namespace spillway {
+namespace {
+
+Error usage(std::string text, std::string advice) {
+  return {ErrorKind::kUsage, std::move(text), {}, "", std::move(advice)};
+}
+
+std::optional<Choice> parse_choice(std::string_view text) {
+  for (const Choice choice : {Choice::kKeep, Choice::kOffload, Choice::kRecompute})
+    if (text == name_of(choice)) return choice;
+  return std::nullopt;
+}
+
+bool carries(const Handle& handle, const std::string& name) {
+  return handle.name == name ||
+         std::ranges::find(handle.aliases, name) != handle.aliases.end();
+}
+
+std::string names_that_can_be_set(const std::vector<Handle>& handles, const NameList& names) {
+  std::vector<std::string> known;
+  const auto add = [&known](const std::string& name) {
+    if (std::ranges::find(known, name) == known.end()) known.push_back(name);
+  };
+  for (const Handle& handle : handles) {
+    add(handle.name);
+    for (const std::string& alias : handle.aliases) add(alias);
+  }
+  for (const CheckpointName& name : names.names) add(name.name);
+  std::string text;
+  for (const std::string& name : known) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+/// What the user asked for, one choice a wish, turned into one choice a handle.
+class PolicyMaker {
+ public:
+  PolicyMaker(const std::vector<NameChoice>& wishes, const std::vector<Handle>& handles)
+      : wishes_(wishes), handles_(handles) {}
+
+  Policy make(const std::vector<Choice>& asked) {
+    Policy policy = compiled_policy(handles_);
+    for (std::size_t k = 0; k < handles_.size(); ++k) {
+      const std::optional<Choice> choice = choice_for(handles_[k], asked);
+      if (!choice || *choice == policy[k]) continue;
+      if (const std::string why = why_not(handles_[k], *choice); !why.empty())
+        add_finding("stays-as-compiled", fmt::format("{}={} has no effect here: {}",
+                                                     handles_[k].name, name_of(*choice), why));
+      else
+        policy[k] = *choice;
+    }
+    return policy;
+  }
+
+  std::vector<Diagnostic> findings;
+
+ private:
+  static std::string why_not(const Handle& handle, Choice choice) {
+    if (!handle.fixed_because.empty()) return handle.fixed_because;
+    return choice == Choice::kOffload ? handle.device_only_because : "";
+  }
+
+  /// Keep and offload win over recompute, and so does a name that is not asked about, since the
+  /// program saves it.
+  std::optional<Choice> choice_for(const Handle& handle, const std::vector<Choice>& asked) {
+    std::optional<Choice> saved;
+    std::size_t recomputed = 0;
+    for (std::size_t w = 0; w < wishes_.size(); ++w) {
+      if (!carries(handle, wishes_[w].name)) continue;
+      if (asked[w] == Choice::kRecompute) {
+        ++recomputed;
+      } else if (!saved) {
+        saved = asked[w];
+      } else if (*saved != asked[w]) {
+        add_finding("names-disagree", fmt::format("{} is the same value as another name that is to "
+                                                  "be {}; the first one counts",
+                                                  wishes_[w].name, name_of(*saved)));
+      }
+    }
+    if (saved || recomputed == 0) return saved;
+    if (recomputed == 1 + handle.aliases.size()) return Choice::kRecompute;
+    add_finding("saved-by-another-name",
+                fmt::format("{} stays saved: it has several names, and jax.checkpoint recomputes "
+                            "it only when none of them is saved",
+                            joined(handle)));
+    return std::nullopt;
+  }
+
+  static std::string joined(const Handle& handle) {
+    std::string text = handle.name;
+    for (const std::string& alias : handle.aliases) text += "=" + alias;
+    return text;
+  }
+
+  void add_finding(std::string code, std::string what) {
+    if (seen_.insert(what).second)
+      findings.push_back({std::move(code), Severity::kWarning, std::move(what), "", ""});
+  }
+
+  const std::vector<NameChoice>& wishes_;
+  const std::vector<Handle>& handles_;
+  std::set<std::string> seen_;
+};
+
+/// The error of a name that means nothing here, or the finding of one that changes nothing.
+std::optional<Error> check_names(const std::vector<NameChoice>& wishes,
+                                 const std::vector<Handle>& handles, const NameList& names,
+                                 std::vector<Diagnostic>& findings) {
+  std::set<std::string> seen;
+  for (const NameChoice& wish : wishes) {
+    if (!seen.insert(wish.name).second)
+      return usage("--set " + wish.name + " stands there twice",
+                   "choices to compare have commas between: --set " + wish.name + "=keep,offload");
+    const auto has_it = [&wish](const Handle& handle) { return carries(handle, wish.name); };
+    if (std::ranges::any_of(handles, has_it)) continue;
+    if (std::ranges::find(names.names, wish.name, &CheckpointName::name) == names.names.end())
+      return usage("no name " + spillway::quoted(wish.name) + " in this program",
+                   "it has " + names_that_can_be_set(handles, names));
+    findings.push_back({"name-without-effect", Severity::kInfo,
+                        wish.name + " changes nothing: the program saves no value of that name",
+                        "the backward pass does not need it, or the policy it was compiled with "
+                        "recomputes it",
+                        "to have it as a choice, compile the step with everything saved"});
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<NameChoice> parse_name_choice(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0)
+    return usage("--set " + spillway::quoted(text) + " is not NAME=CHOICE",
+                 "for example --set query_proj=offload");
+  NameChoice result{text.substr(0, equals), {}};
+  std::string_view rest = std::string_view(text).substr(equals + 1);
+  while (true) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    const auto choice = parse_choice(rest.substr(0, comma));
+    if (!choice)
+      return usage("--set " + result.name + ": " +
+                       spillway::quoted(std::string(rest.substr(0, comma))) + " is no choice",
+                   "keep, offload or recompute");
+    result.choices.push_back(*choice);
+    if (comma == rest.size()) return result;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+Result<PolicyCases> combine(const std::vector<NameChoice>& wishes,
+                            const std::vector<Handle>& handles, const NameList& names,
+                            std::size_t most) {
+  PolicyCases result;
+  if (const auto wrong = check_names(wishes, handles, names, result.findings)) return *wrong;
+  std::size_t count = 1;
+  for (const NameChoice& wish : wishes) {
+    count *= wish.choices.size();
+    if (count > most)
+      return usage(fmt::format("these are more than {} cases", most), "give fewer choices");
+  }
+  PolicyMaker maker(wishes, handles);
+  for (std::size_t number = 0; number < count; ++number) {
+    std::vector<Choice> asked(wishes.size());
+    std::size_t rest = number;
+    for (std::size_t w = wishes.size(); w-- > 0; rest /= wishes[w].choices.size())
+      asked[w] = wishes[w].choices[rest % wishes[w].choices.size()];
+    result.policies.push_back(maker.make(asked));
+  }
+  result.findings.insert(result.findings.end(), maker.findings.begin(), maker.findings.end());
+  return result;
+}
+
+}  // namespace spillway

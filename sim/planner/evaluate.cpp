@@ -1,6 +1,7 @@
 #include "sim/planner/evaluate.h"
 
 #include <algorithm>
+#include <map>
 
 #include "model/diagnostics/slice_offsets.h"
 #include "model/plan/compiler_limit.h"
@@ -51,7 +52,8 @@ Evaluator::Evaluator(const Program& program, const Schedule& schedule,
       residuals_(find_residuals(program, memory_, names)),
       handles_(make_handles(residuals_, !names.names.empty(),
                             reasons_to_stay(program, memory_, residuals_))),
-      costs_(costs(program, profile, topology)) {
+      costs_(costs(program, profile, topology)),
+      recompute_(program, memory_, residuals_) {
   if (!reloads_wrong_layers(program, memory_, residuals_)) return;
   for (Handle& handle : handles_)
     if (handle.fixed_because.empty())
@@ -60,14 +62,33 @@ Evaluator::Evaluator(const Program& program, const Schedule& schedule,
 }
 
 Program Evaluator::rewrite(const Policy& policy) const {
+  std::vector<ResidualId> recomputed;
   std::vector<PlacementChange> changes;
   for (std::size_t k = 0; k < handles_.size(); ++k) {
-    if (policy[k] == Choice::kRecompute || !handles_[k].fixed_because.empty()) continue;
-    for (const ResidualId id : handles_[k].residuals)
-      changes.push_back(
-          {id, policy[k] == Choice::kKeep ? Placement::kDevice : Placement::kPinnedHost});
+    if (!handles_[k].fixed_because.empty()) continue;
+    for (const ResidualId id : handles_[k].residuals) {
+      if (policy[k] == Choice::kRecompute)
+        recomputed.push_back(id);
+      else
+        changes.push_back(
+            {id, policy[k] == Choice::kKeep ? Placement::kDevice : Placement::kPinnedHost});
+    }
   }
-  return place_residuals(program_, memory_, residuals_, changes);
+  if (recomputed.empty()) return place_residuals(program_, memory_, residuals_, changes);
+  // What is still saved keeps the names of the instructions that write it.
+  const Program smaller = recompute_.run(recomputed);
+  const MemoryAssignment memory = assign_memory(smaller, text_schedule(smaller).value());
+  const ResidualTable table = find_residuals(smaller, memory, {});
+  std::map<std::string_view, ResidualId> by_writer;
+  for (const ResidualId id : ids(table.residuals))
+    by_writer.emplace(smaller[table.residuals[id].write.instruction].name, id);
+  std::vector<PlacementChange> there;
+  for (const PlacementChange& change : changes) {
+    const auto found =
+        by_writer.find(program_[residuals_.residuals[change.residual].write.instruction].name);
+    if (found != by_writer.end()) there.push_back({found->second, change.placement});
+  }
+  return place_residuals(smaller, memory, table, there);
 }
 
 Result<SimResult> Evaluator::simulate_policy(const Policy& policy) const {

@@ -8,6 +8,7 @@
 #include "model/flags/flag_settings.h"
 #include "model/plan/budget.h"
 #include "model/plan/policy.h"
+#include "sim/rewrite/recompute.h"
 #include "sim/schedule/reorder.h"
 #include "sim/simulate.h"
 
@@ -38,7 +39,7 @@ class Evaluator {
   const MemoryAssignment& memory() const { return memory_; }
   const ResidualTable& residuals() const { return residuals_; }
 
-  /// The program under a policy; recompute is not a choice here yet and is treated as compiled.
+  /// The program under a policy.
   Program rewrite(const Policy& policy) const;
   /// Thread-safe, both. An error: it cannot be simulated (simulate.h).
   Result<PolicyCase> evaluate(const Policy& policy) const;
@@ -67,6 +68,7 @@ class Evaluator {
   ResidualTable residuals_;
   std::vector<Handle> handles_;
   CostTable costs_;
+  RecomputeRewrite recompute_;
 };
 
 }  // namespace spillway

@@ -22,8 +22,7 @@ std::optional<Choice> parse_choice(std::string_view text) {
 }
 
 bool carries(const Handle& handle, const std::string& name) {
-  return handle.name == name ||
-         std::ranges::find(handle.aliases, name) != handle.aliases.end();
+  return handle.name == name || std::ranges::find(handle.aliases, name) != handle.aliases.end();
 }
 
 std::string names_that_can_be_set(const std::vector<Handle>& handles, const NameList& names) {

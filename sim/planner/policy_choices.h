@@ -26,9 +26,9 @@ struct PolicyCases {
   std::vector<Diagnostic> findings;
 };
 /// Every combination of choices; names that are not asked about stay as compiled. Of two names on
-/// one value, keep or offload on either wins over recompute. What cannot take effect is a finding: a
-/// name that the program does not save, or a handle that cannot be moved. An error: a name that is
-/// neither a handle nor in the sidecar, a name twice, or more than `most` combinations.
+/// one value, keep or offload on either wins over recompute. What cannot take effect is a finding:
+/// a name that the program does not save, or a handle that cannot be moved. An error: a name that
+/// is neither a handle nor in the sidecar, a name twice, or more than `most` combinations.
 Result<PolicyCases> combine(const std::vector<NameChoice>& wishes,
                             const std::vector<Handle>& handles, const NameList& names,
                             std::size_t most);

@@ -100,6 +100,33 @@ void ComputationEditor::move_to_top(Handle handle) {
   order_.insert(first, handle);
 }
 
+void ComputationEditor::sort_by_operands() {
+  std::vector<Handle> sorted;
+  std::vector<char> placed(nodes_.size(), 0);
+  std::vector<std::pair<Handle, std::size_t>> path;  // and how many of its operands are placed
+  for (const Handle first : order_) {
+    if (placed[first]) continue;
+    path.push_back({first, 0});
+    while (!path.empty()) {
+      auto& [handle, done] = path.back();
+      const auto& operands = nodes_[handle].operands;
+      while (done < operands.size() && placed[operands[done].handle]) ++done;
+      if (done < operands.size()) {
+        path.push_back({operands[done].handle, 0});
+        continue;
+      }
+      placed[handle] = 1;
+      sorted.push_back(handle);
+      path.pop_back();
+    }
+  }
+  order_ = std::move(sorted);
+}
+
+void ComputationEditor::keep_alive(const Computation& other) {
+  kept_alive_.insert(kept_alive_.end(), other.parts().storage.begin(), other.parts().storage.end());
+}
+
 void ComputationEditor::redirect(Reference from, Reference to, std::optional<Handle> keep) {
   const std::uint32_t nodes = shape_of(from).node_count();
   const auto apply = [&](Reference& reference) {

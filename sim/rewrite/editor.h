@@ -69,6 +69,11 @@ class ComputationEditor {
   /// Where it stands; earlier is smaller.
   std::size_t place(Handle handle) const;
 
+  /// Puts every instruction behind its operands; otherwise the order stays.
+  void sort_by_operands();
+  /// For instructions copied here from `other`: what owns their texts and shapes.
+  void keep_alive(const Computation& other);
+
   /// Everyone who reads `from` (or an element of it) reads `to` instead, except `keep`.
   void redirect(Reference from, Reference to, std::optional<Handle> keep = std::nullopt);
   /// Instructions that read an instruction, in order.

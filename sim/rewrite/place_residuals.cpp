@@ -5,6 +5,7 @@
 
 #include "model/program/call_graph.h"
 #include "sim/rewrite/async_slice.h"
+#include "sim/rewrite/stack_access.h"
 
 namespace spillway {
 namespace {
@@ -28,17 +29,6 @@ std::optional<std::uint32_t> initial_element(const Program& program, const Memor
       return k;
   }
   return std::nullopt;
-}
-
-/// The done, in a loop's body, of the async start that wraps an instruction; empty when no start
-/// there does, or when its done is elsewhere.
-std::optional<InstructionIndex> done_of_wrapper(const Program& program,
-                                                const MemoryAssignment& memory, ComputationId body,
-                                                InstructionId wrapped) {
-  const auto caller = memory.schedule.caller[wrapped.computation];
-  if (!caller || caller->computation != body || program[*caller].opcode != Opcode::kAsyncStart)
-    return std::nullopt;
-  return find_done(program[body], caller->instruction);
 }
 
 /// Whether split_update can take the update out of what writes the stack.
@@ -122,7 +112,6 @@ class PlacementRewrite {
   void place_offload(const Residual& residual);
   void place_reloads(const Residual& residual);
   void fold_reads(const Residual& residual);
-  std::uint32_t operand_now(const StackAccess& access);
 
   const Program& program_;
   const MemoryAssignment& memory_;
@@ -223,16 +212,6 @@ Node PlacementRewrite::zeros(std::string_view name, Shape shape) {
   return node;
 }
 
-/// Which operand of a writer or reader is the stack, as it now stands.
-std::uint32_t PlacementRewrite::operand_now(const StackAccess& access) {
-  const InstructionId id = access.instruction;
-  const Operand original = program_[id.computation].operands(id.instruction)[access.operand];
-  const auto& now = out_.edit(id.computation)[id.instruction.index].operands;
-  const auto found = std::ranges::find(now, Reference{original.instruction.index, original.node});
-  check(found != now.end(), "what touches a residual no longer has it as an operand");
-  return static_cast<std::uint32_t>(found - now.begin());
-}
-
 /// Puts an instruction right behind the last of its operands.
 void place_after_operands(ComputationEditor& body, Handle handle) {
   std::optional<Handle> last;
@@ -299,7 +278,7 @@ void PlacementRewrite::place_offload(const Residual& residual) {
   const Handle done =
       wrapped ? wrapped->index
               : split_update(out_, body_id, residual.write.instruction.instruction.index,
-                             operand_now(residual.write), "offload." + residual.id);
+                             operand_now(program_, out_, residual.write), "offload." + residual.id);
   if (!wrapped && !body[residual.write.instruction.instruction.index].erased)
     place_after_operands(body, residual.write.instruction.instruction.index);
   place_after_operands(body, body[done].operands[0].handle);
@@ -310,18 +289,9 @@ void PlacementRewrite::place_offload(const Residual& residual) {
 void PlacementRewrite::place_reloads(const Residual& residual) {
   const ComputationId body_id = body_of(program_, residual.backward_loop);
   ComputationEditor& body = out_.edit(body_id);
-  std::optional<Reference> slice;
-  // A read that already is a copy of its own serves the others.
-  for (const StackAccess& read : residual.reads)
-    if (const auto done = done_of_wrapper(program_, memory_, body_id, read.instruction))
-      slice = Reference{done->index, 0};
-  for (const StackAccess& read : residual.reads)
-    if (read.instruction.computation == body_id)
-      split_read(out_, body_id, read.instruction.instruction.index, operand_now(read),
-                 "reload." + residual.id, slice);
-  check(slice.has_value(), "a residual is moved that nothing reads");
-  hoist(body, body[slice->handle].operands[0].handle);
-  place_before_users(body, slice->handle);
+  const Reference slice = fetch_slice(program_, memory_, out_, residual);
+  hoist(body, body[slice.handle].operands[0].handle);
+  place_before_users(body, slice.handle);
 }
 
 /// Whoever can slices the stack by itself; for the others the slice is made right before its use.

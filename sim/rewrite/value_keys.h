@@ -1,0 +1,41 @@
+// Which values of a loop body are the same: a key for each, equal where two are computed alike from
+// the same things, however XLA has fused, renamed or wrapped the computation.
+//
+// What a key sees through: renamings (bitcast, reshape), copies that keep the layout, fusions,
+// asynchronous wrappers. A scalar that hangs on the loop's counter alone counts by what it comes
+// to, so that two ways of writing "the layer of this iteration" agree.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "model/program/program.h"
+
+namespace spillway {
+
+/// 128 bits, so that two different values are never taken for one.
+struct ValueKey {
+  std::uint64_t high = 0, low = 0;
+  friend auto operator<=>(const ValueKey&, const ValueKey&) = default;
+};
+
+class ValueKeys {
+ public:
+  /// Keys of the body of `loop`. The program must outlive them.
+  ValueKeys(const Program& program, InstructionId loop);
+
+  /// The key of a value of the body.
+  ValueKey operator[](Operand value) const { return keys_[value.instruction.index][value.node]; }
+
+  /// The key of what a slice update writes into operand number `stack` of `writer`, which stands in
+  /// the body or in what a start there wraps; empty where it is no such update.
+  std::optional<ValueKey> update_key(InstructionId writer, std::uint32_t stack) const;
+
+ private:
+  std::vector<std::vector<ValueKey>> keys_;  ///< by instruction and node of its shape
+  const Program& program_;
+  InstructionId loop_;
+};
+
+}  // namespace spillway

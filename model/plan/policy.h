@@ -23,6 +23,8 @@ struct Handle {
   std::string fixed_because;  ///< why it cannot be moved; empty when it can
   /// Why it must not be on the host, even where it was compiled so; empty when it may.
   std::string device_only_because = {};
+  /// Why it cannot be recomputed; empty when it can.
+  std::string saved_because = {};
 };
 
 /// One choice a handle, in the handles' order.

@@ -10,6 +10,7 @@
 #include "sim/rewrite/place_residuals.h"
 
 namespace spillway {
+void debug_dump(const Program& p);
 namespace {
 
 /// Whether a rewrite left the program as it was.
@@ -54,6 +55,16 @@ Evaluator::Evaluator(const Program& program, const Schedule& schedule,
                             reasons_to_stay(program, memory_, residuals_))),
       costs_(costs(program, profile, topology)),
       recompute_(program, memory_, residuals_) {
+  for (Handle& handle : handles_) {
+    std::string first;
+    bool none = true;
+    for (const ResidualId id : handle.residuals) {
+      const std::string& why = recompute_.why_not(id);
+      none &= !why.empty();
+      if (first.empty()) first = why;
+    }
+    if (none) handle.saved_because = first;
+  }
   if (!reloads_wrong_layers(program, memory_, residuals_)) return;
   for (Handle& handle : handles_)
     if (handle.fixed_because.empty())
@@ -65,11 +76,10 @@ Program Evaluator::rewrite(const Policy& policy) const {
   std::vector<ResidualId> recomputed;
   std::vector<PlacementChange> changes;
   for (std::size_t k = 0; k < handles_.size(); ++k) {
-    if (!handles_[k].fixed_because.empty()) continue;
     for (const ResidualId id : handles_[k].residuals) {
       if (policy[k] == Choice::kRecompute)
         recomputed.push_back(id);
-      else
+      else if (handles_[k].fixed_because.empty())
         changes.push_back(
             {id, policy[k] == Choice::kKeep ? Placement::kDevice : Placement::kPinnedHost});
     }
@@ -147,6 +157,7 @@ Result<PolicyCase> Evaluator::evaluate(const Policy& policy,
           ErrorKind::kUsage, "pipelining is simulated for copies that XLA made only", {}, "", ""};
     planned = pipeline_host_copies(planned);
   }
+  debug_dump(planned);
   const Schedule given = text_schedule(planned).value();
   // What XLA pipelines it orders with copies of the carry that are gone afterwards, and without
   // them the order comes out worse than the rewrite's own: docs/schedule.md.
@@ -192,3 +203,30 @@ Seconds Evaluator::lower_bound() const {
 }
 
 }  // namespace spillway
+// DEBUG
+#include <cstdio>
+#include <cstdlib>
+#include "model/cost/cost_table.h"
+namespace spillway {
+void debug_dump(const Program& p) {
+  if (!getenv("DUMPP")) return;
+  FILE* f = fopen(getenv("DUMPP"), "w");
+  for (const ComputationId id : ids(p.computations)) {
+    const Computation& c = p[id];
+    fprintf(f, "\n%.*s {\n", (int)c.name().size(), c.name().data());
+    for (const InstructionIndex i : c.instructions()) {
+      const Instruction& in = c[i];
+      std::string dims;
+      if (in.shape.is_array()) { dims = element_type_name(in.shape.type()); for (auto d : in.shape.dims()) dims += "," + std::to_string(d); }
+      else dims = "tuple" + std::to_string(in.shape.tuple_size());
+      fprintf(f, "  %.*s = %s %.*s(", (int)in.name.size(), in.name.data(), dims.c_str(), (int)in.opcode_text.size(), in.opcode_text.data());
+      for (const Operand& o : c.operands(i)) fprintf(f, "%.*s#%u, ", (int)c[o.instruction].name.size(), c[o.instruction].name.data(), o.node);
+      fprintf(f, ")");
+      for (auto called : c.called(i)) fprintf(f, " calls=%.*s", (int)p[called].name().size(), p[called].name().data());
+      fprintf(f, "\n");
+    }
+    fprintf(f, "}\n");
+  }
+  fclose(f);
+}
+}

@@ -64,6 +64,7 @@ class PolicyMaker {
 
  private:
   static std::string why_not(const Handle& handle, Choice choice) {
+    if (choice == Choice::kRecompute) return handle.saved_because;
     if (!handle.fixed_because.empty()) return handle.fixed_because;
     return choice == Choice::kOffload ? handle.device_only_because : "";
   }

@@ -102,20 +102,24 @@ void ComputationEditor::move_to_top(Handle handle) {
 
 void ComputationEditor::sort_by_operands() {
   std::vector<Handle> sorted;
-  std::vector<char> placed(nodes_.size(), 0);
+  enum : char { kOpen, kOnPath, kPlaced };
+  std::vector<char> state(nodes_.size(), kOpen);
   std::vector<std::pair<Handle, std::size_t>> path;  // and how many of its operands are placed
   for (const Handle first : order_) {
-    if (placed[first]) continue;
+    if (state[first] == kPlaced) continue;
     path.push_back({first, 0});
     while (!path.empty()) {
       auto& [handle, done] = path.back();
       const auto& operands = nodes_[handle].operands;
-      while (done < operands.size() && placed[operands[done].handle]) ++done;
+      while (done < operands.size() && state[operands[done].handle] == kPlaced) ++done;
+      state[handle] = kOnPath;
       if (done < operands.size()) {
-        path.push_back({operands[done].handle, 0});
+        const Handle operand = operands[done].handle;
+        check(state[operand] != kOnPath, "a rewrite lets a value depend on itself");
+        path.push_back({operand, 0});
         continue;
       }
-      placed[handle] = 1;
+      state[handle] = kPlaced;
       sorted.push_back(handle);
       path.pop_back();
     }
@@ -148,6 +152,20 @@ std::vector<ComputationEditor::Handle> ComputationEditor::users(Handle handle) c
     if (std::ranges::any_of(nodes_[user].operands, reads)) found.push_back(user);
   }
   return found;
+}
+
+bool ComputationEditor::depends_on(Handle handle, Handle other) const {
+  std::vector<char> seen(nodes_.size(), 0);
+  std::vector<Handle> open = {handle};
+  while (!open.empty()) {
+    const Handle at = open.back();
+    open.pop_back();
+    if (at == other) return true;
+    if (seen[at]) continue;
+    seen[at] = 1;
+    for (const Reference& operand : nodes_[at].operands) open.push_back(operand.handle);
+  }
+  return false;
 }
 
 bool ComputationEditor::is_read(Reference reference) const {

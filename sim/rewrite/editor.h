@@ -76,6 +76,8 @@ class ComputationEditor {
 
   /// Everyone who reads `from` (or an element of it) reads `to` instead, except `keep`.
   void redirect(Reference from, Reference to, std::optional<Handle> keep = std::nullopt);
+  /// Whether an instruction reads another, itself or through others.
+  bool depends_on(Handle handle, Handle other) const;
   /// Instructions that read an instruction, in order.
   std::vector<Handle> users(Handle handle) const;
   /// Whether anything, or the root, reads this very element or the whole around it.

@@ -312,9 +312,14 @@ void PlacementRewrite::fold_reads(const Residual& residual) {
 std::string why_not_movable(const Program& program, const MemoryAssignment& memory,
                             const Residual& residual) {
   if (residual.copied_between_loops) return "XLA copies the whole stack between the loops";
-  if (residual.peeled) return "its copies are pipelined across iterations";
   if (!initial_element(program, memory, residual))
     return "what its loop begins with is not put together right in front of it";
+  return why_not_separable(program, memory, residual);
+}
+
+std::string why_not_separable(const Program& program, const MemoryAssignment& memory,
+                              const Residual& residual) {
+  if (residual.peeled) return "its copies are pipelined across iterations";
   const ComputationId forward = body_of(program, residual.forward_loop);
   const InstructionId write = residual.write.instruction;
   const bool can_write = write.computation == forward

@@ -25,6 +25,11 @@ struct PlacementChange {
 std::string why_not_movable(const Program& program, const MemoryAssignment& memory,
                             const Residual& residual);
 
+/// Why what writes and reads a residual cannot be taken apart into the value of one layer and what
+/// is done with it; empty when it can.
+std::string why_not_separable(const Program& program, const MemoryAssignment& memory,
+                              const Residual& residual);
+
 /// The program with these residuals where they are wanted. Changes that ask for what is already so,
 /// or for what cannot be, do nothing. Untouched computations are shared with `program`; `memory`
 /// and `residuals` are those of `program`.

@@ -100,6 +100,7 @@ class LayerRecomputation {
   Reference carried_value(std::uint32_t element);
   Reference value_around(Reference of_caller);
   Reference layer_counter();
+  Reference converted(const Residual& residual, Reference value, Shape shape);
   Reference renamed(Reference value, Shape shape, std::string_view name);
   Handle clone(const ComputationEditor& from, Handle handle, std::vector<Reference> operands);
   ComputationId clone_called(ComputationId id);
@@ -123,7 +124,17 @@ void LayerRecomputation::replace(ResidualId id) {
   const Residual& residual = residuals_.residuals[id];
   const Reference slice = slice_of(id);
   const Reference value = value_of(saved_value(residual));
-  backward_.redirect(slice, renamed(value, backward_.shape_of(slice), residual.id));
+  backward_.redirect(slice, converted(residual, value, backward_.shape_of(slice)));
+}
+
+/// A value in the shape in which the other loop has it. A residual that XLA copies between the
+/// loops has its dimensions in another order there.
+Reference LayerRecomputation::converted(const Residual& residual, Reference value, Shape shape) {
+  if (!residual.copied_between_loops) return renamed(value, shape, residual.id);
+  Node node = make_node(out_.text(residual.id + ".transposed" + std::string(kSuffix)),
+                        Opcode::kCopy, shape);
+  node.operands = {value};
+  return {backward_.add(std::move(node)), 0};
 }
 
 /// What the forward loop saves, as a value of its body.
@@ -169,7 +180,7 @@ Reference LayerRecomputation::value_of(Reference forward) {
     const Operand operand{InstructionIndex(forward.handle), forward.node};
     const auto saved = layers_.saved.find(layers_.keys[operand]);
     if (shape.is_array() && saved != layers_.saved.end() && !recomputed_.contains(saved->second))
-      return renamed(slice_of(saved->second), shape, body[operand.instruction].name);
+      return converted(residuals_.residuals[saved->second], slice_of(saved->second), shape);
     if (const auto element = carried_element(body, operand)) return carried_value(*element);
   }
   const auto known = clones_.find(forward.handle);
@@ -267,7 +278,7 @@ void RecomputeRewrite::find_layers() {
   for (const ResidualId id : ids(residuals_.residuals)) {
     const Residual& residual = residuals_.residuals[id];
     std::string& why = why_not_[id];
-    why = why_not_movable(program_, memory_, residual);
+    why = why_not_separable(program_, memory_, residual);
     if (why.empty() && (!LoopCarry::is_flat(program_, residual.forward_loop) ||
                         !LoopCarry::is_flat(program_, residual.backward_loop)))
       why = "its loops carry more than arrays";

@@ -81,6 +81,28 @@ bool keeps_layout(const Computation& computation, InstructionIndex i) {
          std::ranges::equal(from.minor_to_major(), to.minor_to_major());
 }
 
+bool is_commutative(Opcode opcode) {
+  return opcode == Opcode::kAdd || opcode == Opcode::kMultiply || opcode == Opcode::kMaximum ||
+         opcode == Opcode::kMinimum || opcode == Opcode::kAnd || opcode == Opcode::kOr ||
+         opcode == Opcode::kXor;
+}
+
+bool spreads_scalar(const Computation& computation, InstructionIndex i) {
+  return computation[i].opcode == Opcode::kBroadcast &&
+         computation.shape_of(computation.operands(i)[0]).elements() == 1;
+}
+
+/// A collective that does the same to each of its operands by itself.
+bool is_combined(const Computation& computation, InstructionIndex i) {
+  const Instruction& in = computation[i];
+  const bool by_itself = in.opcode == Opcode::kAllGather || in.opcode == Opcode::kAllReduce ||
+                         in.opcode == Opcode::kReduceScatter;
+  const auto operands = computation.operands(i);
+  return by_itself &&
+         (in.shape.is_tuple() ? in.shape.is_flat_tuple() && in.shape.tuple_size() == operands.size()
+                              : operands.size() == 1);
+}
+
 class KeyWalk {
  public:
   KeyWalk(const Program& program, InstructionId loop) : program_(program), loop_(loop) {}
@@ -118,6 +140,9 @@ class KeyWalk {
  private:
   Keys keys_of(const CallFrame& frame, InstructionIndex i, const std::vector<Keys>& parameters,
                const std::vector<Keys>& known);
+  KeyMaker start_of(const Computation& computation, InstructionIndex i, Shape shape, bool arranged);
+  Keys combined_keys(const Computation& computation, InstructionIndex i,
+                     const std::vector<Keys>& known);
   Keys called_keys(const CallFrame& frame, InstructionIndex i, const std::vector<Keys>& known);
   std::optional<ValueKey> counted(const CallFrame& frame, InstructionIndex i, Shape shape);
   ValueKey content_key(ComputationId id);
@@ -236,19 +261,54 @@ Keys KeyWalk::keys_of(const CallFrame& frame, InstructionIndex i,
     default:
       break;
   }
+  if (is_combined(computation, i)) return combined_keys(computation, i, known);
+  const bool arranged = !(is_elementwise(in.opcode) || spreads_scalar(computation, i));
+  KeyMaker maker = start_of(computation, i, in.shape, arranged);
+  if (in.opcode == Opcode::kConstant) maker.add(in.literal);
+  Keys read;
+  for (const Operand& operand : operands)
+    read.push_back(known[operand.instruction.index][operand.node]);
+  if (is_commutative(in.opcode)) std::ranges::sort(read);
+  for (const ValueKey key : read) maker.add(key);
+  if (in.shape.is_array()) return {maker.key()};
+  return derived(maker, in.shape);
+}
+
+/// What it does, to whatever: element by element it does not matter how the elements are arranged.
+KeyMaker KeyWalk::start_of(const Computation& computation, InstructionIndex i, Shape shape,
+                           bool arranged) {
+  const Instruction& in = computation[i];
   KeyMaker maker;
   maker.add(in.opcode_text);
-  maker.add(in.shape);
-  if (in.opcode == Opcode::kConstant) maker.add(in.literal);
-  for (const Operand& operand : operands) maker.add(known[operand.instruction.index][operand.node]);
+  if (arranged || !shape.is_array()) {
+    maker.add(shape);
+  } else {
+    maker.add(static_cast<std::uint64_t>(shape.type()));
+    maker.add(static_cast<std::uint64_t>(shape.elements()));
+  }
   for (const Attribute& attribute : computation.attributes(i)) {
     if (!counts(attribute.name, in.opcode)) continue;
+    if (!arranged && attribute.name == "dimensions") continue;
     maker.add(attribute.name);
     maker.add(attribute.value);
   }
   for (const ComputationId called : computation.called(i)) maker.add(content_key(called));
-  if (in.shape.is_array()) return {maker.key()};
-  return derived(maker, in.shape);
+  return maker;
+}
+
+/// Each result of a combined collective is what the collective makes of one operand.
+Keys KeyWalk::combined_keys(const Computation& computation, InstructionIndex i,
+                            const std::vector<Keys>& known) {
+  const Shape shape = computation[i].shape;
+  Keys keys(1);
+  const auto operands = computation.operands(i);
+  for (std::uint32_t k = 0; k < operands.size(); ++k) {
+    KeyMaker maker = start_of(computation, i, shape.is_tuple() ? shape.element(k) : shape, true);
+    maker.add(known[operands[k].instruction.index][operands[k].node]);
+    keys.push_back(maker.key());
+  }
+  if (!shape.is_tuple()) return {keys[1]};
+  return keys;
 }
 
 }  // namespace

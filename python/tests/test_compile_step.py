@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT / "python"))
 
 sys.path.insert(0, str(SCRIPT.parent))
 from model_config import NAMES
-from spillway_jax import dump, policy
+from spillway.jax import policies, xla_dump
 
 PROFILE = """\
 id: testgpu
@@ -79,7 +79,7 @@ class CompileStep(unittest.TestCase):
         self.assertGreaterEqual(len(texts), 3)
         for text in texts:
             with self.subTest(text):
-                policy.complete_policy(policy.parse_policy([text]), NAMES)
+                policies.complete_policy(policies.parse_policy([text]), NAMES)
 
     def test_sizes_that_clash(self):
         self.refused("batch (12) must be a multiple of devices (8)", "--batch=12")
@@ -134,7 +134,7 @@ class CompileStep(unittest.TestCase):
         truth = json.loads((self.out / "truth.json").read_text())
         tokens_per_device = 8 * 512 // 8
         self.assertEqual(truth["allocations"]["host_bytes"], 3 * tokens_per_device * 512 * 2)
-        self.assertEqual(dump.allocation_summary(self.out), truth["allocations"])
+        self.assertEqual(xla_dump.allocation_summary(self.out), truth["allocations"])
         self.assertEqual(truth["policy"]["mlpwi_0"], "offload")
         self.assertEqual(truth["policy"]["mlpwi_1"], "recompute")
         self.assertEqual(

@@ -9,11 +9,52 @@ A policy is a plain dict, name -> choice:
 `jax.checkpoint` recomputes whatever nobody asked for, so a missing name means `recompute`.
 """
 
+import os
+import warnings
 from collections.abc import Iterable, Mapping
 
+from . import plans
 from .errors import UserError
+from .sidecar import listed_names
 
-CHOICES = ("keep", "offload", "recompute")
+CHOICES = plans.CHOICES
+
+# What a plan may move that no checkpoint policy decides: where arguments of the step live.
+STATE = ("optimizer", "params")
+
+
+def policy(plan: Mapping | str | os.PathLike, names: Mapping | Iterable | None = None):
+    """A plan as the policy that `jax.checkpoint(layer, policy=)` takes. Needs JAX.
+
+    plan   name -> keep, offload or recompute; or the answer of `spillway plan --json`, or a plan
+           file (YAML or JSON with a `policy`), read or as a path
+    names  what `names` returned for the step, or a list of names. With it a name that the step
+           does not have is an error; JAX would ignore it without a word, and move nothing
+
+    A name that the plan does not hold is recomputed. Offloaded tensors go to pinned host memory.
+    Warns if the plan says that it does not fit, or if it moves optimizer state or parameters, which
+    is for `jax.device_put` to do and not for a checkpoint policy.
+
+    Raises UserError for a file that cannot be read or is no plan, a choice that does not exist, an
+    unknown name, and a plan that was made without names (it calls tensors r0, r1, ...).
+    """
+    read = plans.read_plan(plan)
+    if not read.fits:
+        warnings.warn("this plan does not fit its budget; it is the one that misses it least",
+                      stacklevel=2)  # fmt: skip
+    choices = dict(read.choices)
+    known = None if names is None else listed_names(names)
+    for name in STATE:
+        if name in choices and name not in (known or ()):
+            if choices.pop(name) == "offload":
+                warnings.warn(
+                    f"'{name}' on the host is not part of a checkpoint policy: keep it there with "
+                    "shardings of memory_kind='pinned_host', and jax.device_put around its use",
+                    stacklevel=2,
+                )
+    if known is not None:
+        choices = complete_policy(choices, known)
+    return make_checkpoint_policy(choices)
 
 
 def parse_policy(texts: Iterable[str]) -> dict[str, str]:
@@ -30,11 +71,7 @@ def parse_policy(texts: Iterable[str]) -> dict[str, str]:
             name, equals, choice = (part.strip() for part in word.partition("="))
             if not equals or not name:
                 raise UserError(f"'{word}' is not name=choice, for example query_proj=offload")
-            if choice not in CHOICES:
-                raise UserError(
-                    f"'{choice}' is no choice for '{name}': say {', '.join(CHOICES[:-1])} "
-                    f"or {CHOICES[-1]}"
-                )
+            plans.check_choice(name, choice)
             if policy.setdefault(name, choice) != choice:
                 raise UserError(f"'{name}' is given both {policy[name]} and {choice}")
     return policy

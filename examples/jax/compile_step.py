@@ -29,9 +29,11 @@ examples:
   keep everything:       %(prog)s --gpu gb200 --out keep --policy {keep_all}
   offload two tensors:   %(prog)s --gpu gb200 --out mlp --set mlpwi_0=offload --set mlpwi_1=offload
   a smaller step:        %(prog)s --gpu h100 --out small --layers 4 --d-model 1024 --batch 16
+  what was planned:      %(prog)s --gpu gb200 --out planned --plan plan.json
 
 names: {names}
-Afterwards, with the spillway binary:  spillway inspect keep --names keep/names.json
+Before the last, with the spillway binary:
+  spillway plan keep --names keep/names.json --hw gb200 --json > plan.json
 """
 
 
@@ -64,8 +66,10 @@ def make_parser() -> argparse.ArgumentParser:
         "given is recomputed.")  # fmt: skip
     choice.add_argument("--policy", default="", metavar="NAME=CHOICE,...",
                         help="for example query_proj=offload,mlpwi_0=keep")  # fmt: skip
+    choice.add_argument("--plan", type=Path, metavar="FILE",
+                        help="what spillway plan --json wrote, or a plan file")  # fmt: skip
     choice.add_argument("--set", action="append", default=[], metavar="NAME=CHOICE",
-                        help="the same for one name; may be repeated")  # fmt: skip
+                        help="the same for one name; may be repeated, and goes before a plan")  # fmt: skip
 
     compiler = parser.add_argument_group("the compiler")
     compiler.add_argument("--gemm", choices=("cublas", "triton"), default="cublas",
@@ -109,7 +113,6 @@ def check(args: argparse.Namespace) -> tuple[Config, dict[str, str], dict]:
         config.check(args.devices)
     except ValueError as error:
         raise sj.UserError(str(error)) from None
-    policy = policies.complete_policy(policies.parse_policy([args.policy, *args.set]), NAMES)
     gemm = "" if args.gemm == "triton" else "--xla_gpu_enable_triton_gemm=false "
     options = {
         "folder": args.out,
@@ -119,15 +122,27 @@ def check(args: argparse.Namespace) -> tuple[Config, dict[str, str], dict]:
         "xla_flags": gemm + args.xla_flags,
         "keep_xla_remat": args.keep_xla_remat,
     }
+    policy = make_policy(args)
     prepare(**options)
     return config, policy, options
+
+
+def make_policy(args: argparse.Namespace) -> dict[str, str]:
+    """Name -> choice of every name there is; what a plan has to say besides goes to stderr."""
+    planned = {}
+    if args.plan:
+        planned, remarks = policies.checkpoint_choices(args.plan, NAMES)
+        for remark in remarks:
+            print(f"note: {remark}", file=sys.stderr)
+    given = policies.parse_policy([args.policy, *args.set])
+    return policies.complete_policy(planned | given, NAMES)
 
 
 def start_jax():
     """JAX without the user's own XLA_FLAGS: they would decide the program too."""
     os.environ["JAX_PLATFORMS"] = "cpu"
     os.environ.pop("XLA_FLAGS", None)
-    jax = aot.import_jax()
+    jax = aot.import_compiler()
     # Nothing in a dump should tell where it was made: files are named from the repository's root.
     jax.config.update(
         "jax_hlo_source_file_canonicalization_regex",

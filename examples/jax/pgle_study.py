@@ -89,7 +89,7 @@ def start_jax():
     """JAX without the user's own XLA_FLAGS: the flags go with each compile."""
     os.environ["JAX_PLATFORMS"] = "cpu"
     os.environ.pop("XLA_FLAGS", None)
-    return aot.import_jax()
+    return aot.import_compiler()
 
 
 def make_step(jax, program: str, loop: str):

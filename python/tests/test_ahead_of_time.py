@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 
 import spillway.jax as sj
-from spillway.jax import ahead_of_time, inspection, xla_dump
+from spillway.jax import ahead_of_time, aot, inspection, xla_dump
 
 needs_yaml = unittest.skipUnless(find_spec("yaml"), "PyYAML is not installed")
 needs_compiler = unittest.skipUnless(
@@ -75,7 +75,7 @@ class Prepare(InFolder):
         self.assertTrue(
             str(caught.exception).startswith("the step is for 1 device(s), not 8: its arguments'")
         )
-        self.assertIn('jax.sharding.AbstractMesh((8,), ("fsdp",))', str(caught.exception))
+        self.assertIn('jax.sharding.AbstractMesh((8,), ("fsdp",), ', str(caught.exception))
 
 
 @needs_compiler
@@ -161,17 +161,22 @@ class Compiled(InFolder):
                 self.assertTrue(stack in program)
                 self.assertEqual("S(5)" in program, host)
 
-    def test_arguments_in_host_memory(self):
-        step = self.make(sj.policy({}), self.abstract_mesh(), weights_on="pinned_host")
-        dump = sj.dump(*step, folder=self.folder)
-        weights = LAYERS * 2 * WIDTH * INNER * 2
-        self.assertEqual(dump.memory_analysis["host_argument_size_in_bytes"], weights)
-
-    def test_cudnn_attention_which_asks_for_devices(self):
-        step = self.make(sj.policy({"inner": "offload"}), self.abstract_mesh(), attention=True)
-        dump = sj.dump(*step, folder=self.folder, xla_flags="--xla_gpu_enable_triton_gemm=false")
-        self.assertTrue("__cudnn$fmha" in self.program(dump))
-        self.assertEqual(self.host_bytes(dump), LAYERS * BATCH // DEVICES * 128 * INNER * 2)
+    def test_arguments_in_host_memory_and_attention_that_asks_for_devices(self):
+        """cuDNN's attention is not lowered for an abstract mesh; `memory_kind` must survive that."""
+        policy = sj.policy({"inner": "offload"})
+        for attention in (False, True):
+            for kind in ("device", "pinned_host"):
+                with self.subTest(attention=attention, weights_on=kind):
+                    step = self.make(policy, self.abstract_mesh(), kind, attention)
+                    dump = sj.dump(*step, folder=self.folder / f"{attention} {kind}",
+                                   xla_flags="--xla_gpu_enable_triton_gemm=false")  # fmt: skip
+                    self.assertEqual("__cudnn$fmha" in self.program(dump), attention)
+                    weights = LAYERS * 2 * WIDTH * INNER * 2
+                    self.assertEqual(dump.memory_analysis["host_argument_size_in_bytes"],
+                                     weights if kind == "pinned_host" else 0)  # fmt: skip
+                    rows = BATCH // DEVICES * (128 if attention else 1)
+                    self.assertEqual(dump.memory_analysis["host_temp_size_in_bytes"],
+                                     LAYERS * rows * INNER * 2)  # fmt: skip
 
     def test_refused_by_xla_or_for_its_devices(self):
         step = self.make(sj.policy({}), None)
@@ -188,12 +193,36 @@ class Compiled(InFolder):
             self.assertEqual(caught.exception.exit_code, code)
             self.assertFalse(self.folder.exists())
 
-    def test_a_dump_planned_and_compiled_again(self):
-        """The loop a user goes: names saved, planned, compiled with the plan."""
+    def test_a_compiled_step_is_inspected_as_its_dump_is(self):
+        """What JAX's own `compile` makes of it, on a mesh of compile-only devices."""
+        jax, spillway = self.jax, self.spillway()
+        import numpy as np
+
+        request = ahead_of_time.prepare(self.folder)
+        devices = np.array(aot.make_devices(request.target_text, DEVICES))
+        auto = (jax.sharding.AxisType.Auto,)
+        policy = sj.policy({"inner": "offload"})
+        step, *args = self.make(policy, jax.sharding.Mesh(devices, ("fsdp",), axis_types=auto))
+        lowered = jax.jit(step).trace(*args).lower(lowering_platforms=("cuda",))
+        compiled = lowered.compile(xla_dump.compiler_options(request.xla_flags))
+        dump = sj.dump(*self.make(policy, self.abstract_mesh()), folder=self.folder)
+        names = sj.names(step, *args)
+        self.assertEqual(names, dump.names)
+        of_step = sj.inspect(compiled, names, hw="gb200", spillway=spillway)
+        of_dump = sj.inspect(dump, hw="gb200", spillway=spillway)
+        for part in ("memory", "transfers"):
+            self.assertEqual(of_step[part], of_dump[part])
+        self.assertEqual(repr(of_step), repr(of_dump))
+
+    def spillway(self) -> str:
         try:
-            spillway = inspection.find_binary()
+            return inspection.find_binary()
         except sj.UserError as error:
             self.skipTest(str(error))
+
+    def test_a_dump_planned_and_compiled_again(self):
+        """The loop a user goes: names saved, planned, compiled with the plan."""
+        spillway = self.spillway()
         make = lambda policy: self.make(policy, self.abstract_mesh())
         dump = sj.dump(*make(None), folder=self.folder / "all", save_all=True)
         command = [spillway, "plan", dump.folder, "--names", dump.names_file, "--hw", "gb200",
@@ -202,9 +231,14 @@ class Compiled(InFolder):
         self.assertEqual(done.stderr, "")
         plan = json.loads(done.stdout)
         self.assertEqual(list(plan["best"]["policy"]), ["inner"])
+        kept = sj.inspect(dump, spillway=spillway)
+        self.assertEqual([each["names"] for each in kept["residuals"]].count(["inner"]), 1)
+        self.assertEqual(kept["memory"]["host_temp_bytes"], 0)
         again = sj.dump(*make(sj.policy(plan, dump.names)), folder=self.folder / "planned")
         offloads = plan["best"]["policy"]["inner"] == "offload"
         self.assertEqual(self.host_bytes(again) > 0, offloads)
+        found = sj.inspect(again, spillway=spillway)["memory"]["host_temp_bytes"]
+        self.assertEqual(found, self.host_bytes(again))
 
 
 if __name__ == "__main__":

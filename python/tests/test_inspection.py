@@ -47,6 +47,12 @@ exit $(cat "$here/code")
 """
 
 
+def compiled_to(*programs: bytes) -> Thing:
+    """What looks like a `jax.stages.Compiled` of these programs."""
+    modules = [Thing(as_serialized_hlo_module_proto=lambda p=p: p) for p in programs]
+    return Thing(runtime_executable=lambda: Thing(hlo_modules=lambda: modules))
+
+
 class StandIn(unittest.TestCase):
     def setUp(self):
         temporary = tempfile.TemporaryDirectory()
@@ -56,7 +62,7 @@ class StandIn(unittest.TestCase):
         self.binary.write_text(STAND_IN)
         self.binary.chmod(self.binary.stat().st_mode | stat.S_IXUSR)
         self.answer(json.dumps(ANSWER))
-        self.compiled = Thing(as_text=lambda: "HloModule jit_step")
+        self.compiled = compiled_to(b"a program")
 
     def answer(self, stdout: str, stderr: str = "", code: int = 0):
         for name, text in (("stdout", stdout), ("stderr", stderr), ("code", str(code))):
@@ -71,7 +77,7 @@ class Inspect(StandIn):
         found = inspection.inspect(self.compiled, names={"names": []}, hw="gb200",
                                    spillway=self.binary)  # fmt: skip
         self.assertEqual(found, ANSWER)
-        self.assertEqual(self.read("program"), "HloModule jit_step")
+        self.assertEqual(self.read("program"), "a program")
         self.assertEqual(json.loads(self.read("names")), {"names": []})
         heard = self.read("heard").split("\n")
         self.assertEqual(heard[0], "inspect")
@@ -106,8 +112,13 @@ class Inspect(StandIn):
             str(caught.exception),
             "int is no compiled step: give what jax.jit(step).lower(*args).compile() returns",
         )
-        with self.assertRaises(UserError):
-            inspection.inspect(Thing(as_text=lambda: None), spillway=self.binary)
+        for programs in ((), (b"one", b"two")):
+            with self.assertRaises(UserError) as caught:
+                inspection.inspect(compiled_to(*programs), spillway=self.binary)
+            self.assertEqual(
+                str(caught.exception),
+                f"the compiled step holds {len(programs)} programs, not one",
+            )
 
     def test_printed(self):
         self.assertEqual(

@@ -246,9 +246,7 @@ class Importing(unittest.TestCase):
             [sys.executable, "-c",
              "import sys, spillway.jax as sj; print('jax' in sys.modules, sorted(sj.__all__))"],
             cwd=ROOT / "python", capture_output=True, text=True, check=True)  # fmt: skip
-        self.assertEqual(
-            done.stdout, "False ['UserError', 'dump', 'inspect', 'names', 'policy']\n"
-        )
+        self.assertEqual(done.stdout, "False ['UserError', 'dump', 'inspect', 'names', 'policy']\n")
 
 
 del LiveStep  # only its subclasses are tests

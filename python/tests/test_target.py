@@ -210,8 +210,7 @@ class Profile(unittest.TestCase):
                 find_profile("h1000", folders)
             self.assertEqual(
                 str(caught.exception),
-                f"there is no hardware profile 'h1000' in {first}, {second}; "
-                "there are gb200, h100",
+                f"there is no hardware profile 'h1000' in {first}, {second}; there are gb200, h100",
             )
             with self.assertRaises(UserError):
                 find_profile(f"{first}/h1000.yaml", folders)

@@ -42,9 +42,7 @@ class TrainStep(unittest.TestCase):
     def make(cls, choice):
         """The jitted step; made once a choice, because compiling is what takes the time."""
         chosen = {name: choice for name in cls.known}
-        return cls.step.make_train_step(
-            cls.config, cls.mesh, cls.sj.policy(chosen, cls.known)
-        )
+        return cls.step.make_train_step(cls.config, cls.mesh, cls.sj.policy(chosen, cls.known))
 
     def state(self):
         shardings = self.step.state_shardings(self.config, self.mesh)

@@ -84,7 +84,7 @@ def dump(
     What JAX raises while it traces passes through.
     """
     request = prepare(folder, target, devices, mem_fraction, xla_flags, keep_xla_remat)
-    aot.import_jax()
+    aot.import_compiler()
     traced, lowered = _lower(step, args, kwargs or {}, request, save_all)
     count = aot.partitions(lowered)
     check_devices(devices, count)
@@ -151,7 +151,8 @@ def check_devices(wanted: int | None, found: int) -> None:
     raise UserError(
         f"the step is for {found} device(s), not {wanted}: its arguments' shardings decide. Give "
         f"ShapeDtypeStructs a NamedSharding over a mesh of {wanted}, for example "
-        f'jax.sharding.AbstractMesh(({wanted},), ("fsdp",)), which needs no devices'
+        f'jax.sharding.AbstractMesh(({wanted},), ("fsdp",), axis_types=(AxisType.Auto,)), which needs '
+        "no devices"
     )
 
 

@@ -5,8 +5,8 @@ import contextlib
 from .errors import WRONG_INPUT, UserError
 
 
-def import_jax():
-    """The `jax` module, or a UserError that says how to install it."""
+def import_compiler():
+    """The `jax` module with its compiler for GPUs, or a UserError that says how to install it."""
     try:
         import jax
         import jax_plugins.xla_cuda13  # noqa: F401  the compiler for GPUs
@@ -23,7 +23,8 @@ def make_devices(text: str, count: int) -> list:
     """`count` compile-only devices of the GPU that a target text describes.
 
     `text` comes from `target.target_text`. The devices are one host's, one NVLink domain.
-    Raises UserError with XLA's own words if the text is not accepted.
+    Raises UserError if JAX's CUDA plugin did not start, and with XLA's own words if the text is not
+    accepted.
     """
     from jax.experimental import topologies
 
@@ -32,6 +33,12 @@ def make_devices(text: str, count: int) -> list:
             platform="cuda", target_config=text, topology=f"1x1x{count}"
         )
     except Exception as error:
+        if "not implemented" in str(error):
+            raise UserError(
+                "JAX's CUDA plugin did not start, as happens where there is no GPU: set "
+                "JAX_PLATFORMS=cpu before JAX is imported",
+                WRONG_INPUT,
+            ) from None
         raise UserError(f"XLA does not accept the target: {error}", WRONG_INPUT) from None
     return list(topology.devices)
 

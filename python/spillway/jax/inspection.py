@@ -5,9 +5,11 @@ import os
 import shutil
 import subprocess
 import tempfile
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
+from .ahead_of_time import Dump
 from .errors import WRONG_INPUT, UserError
 from .sidecar import jaxlib_version
 
@@ -41,7 +43,8 @@ class Inspection(dict):
             lines.append(f"  {name:<{width}}  {each['layers']} x {gib(each['bytes_per_layer'])}  "
                          f"{each['placement']}")  # fmt: skip
         for each in self["diagnostics"]:
-            lines.append(f"  {each['severity']} {each['code']}: {each['message']}")
+            said = f"{each['severity']} {each['code']}: {each['message']}"
+            lines.append(textwrap.fill(said, 100, initial_indent="  ", subsequent_indent="    "))
         return "\n".join(lines)
 
 
@@ -51,9 +54,10 @@ def inspect(
     hw: str | os.PathLike | None = None,
     spillway: str | os.PathLike | None = None,
 ) -> Inspection:
-    """Reads the program of a compiled step as `spillway inspect` reads a dump.
+    """Reads the program of a compiled step as `spillway inspect` does.
 
-    compiled   a `jax.stages.Compiled`: `jax.jit(step).lower(*args).compile()`, on any platform
+    compiled   a `jax.stages.Compiled`: `jax.jit(step).lower(*args).compile()`, on any platform; or
+               what `dump` returned, which brings its names along
     names      what `names` returned for the step, or its file; without it residuals are r0, r1, ...
     hw         a machine, "gb200" or a YAML file: says too whether the step fits it
     spillway   the binary; None: the variable SPILLWAY, or else `spillway` on PATH
@@ -61,26 +65,46 @@ def inspect(
     Raises UserError if the binary is not found, or does not take the program, with its words.
     """
     binary = find_binary(spillway)
-    try:
-        program = compiled.as_text()
-    except AttributeError:
+    options = [] if hw is None else ["--hw", hw]
+    if isinstance(compiled, Dump):
+        names_file = ["--names", compiled.names_file] if names is None else []
+        return _inspect_file(binary, compiled.folder, names, [*options, *names_file])
+    if jaxlib_version():
+        options += ["--jaxlib", jaxlib_version()]
+    with tempfile.TemporaryDirectory(prefix="spillway-") as folder:
+        path = Path(folder) / "step.hlo.pb"
+        path.write_bytes(program_bytes(compiled))
+        return _inspect_file(binary, path, names, options)
+
+
+def program_bytes(compiled) -> bytes:
+    """The optimised program of a `jax.stages.Compiled`, an HloModuleProto, as XLA holds it.
+
+    Not its `as_text()`: that shortens asynchronous operations (`all-reduce-start` for a wrapped
+    all-reduce) in a way that dumps do not. Raises UserError for what is no compiled step.
+    """
+    if not hasattr(compiled, "runtime_executable"):
         raise UserError(
             f"{type(compiled).__name__} is no compiled step: give what "
             "jax.jit(step).lower(*args).compile() returns"
-        ) from None
-    if not program:
-        raise UserError("JAX has no program text for this compiled step", WRONG_INPUT)
+        )
+    modules = compiled.runtime_executable().hlo_modules()
+    if len(modules) != 1:
+        raise UserError(f"the compiled step holds {len(modules)} programs, not one", WRONG_INPUT)
+    return modules[0].as_serialized_hlo_module_proto()
+
+
+def _inspect_file(
+    binary: str, program: Path, names: Mapping | str | os.PathLike | None, options: list
+) -> Inspection:
     with tempfile.TemporaryDirectory(prefix="spillway-") as folder:
-        path = Path(folder) / "step_after_optimizations.txt"
-        path.write_text(program, encoding="utf-8")
-        command = [binary, "inspect", path, "--json"]
+        if isinstance(names, Mapping):
+            path = Path(folder) / "names.json"
+            path.write_text(json.dumps(names), encoding="utf-8")
+            names = path
         if names is not None:
-            command += ["--names", _names_file(names, Path(folder))]
-        if hw is not None:
-            command += ["--hw", hw]
-        if jaxlib_version():
-            command += ["--jaxlib", jaxlib_version()]
-        return Inspection(run_json(command))
+            options = [*options, "--names", names]
+        return Inspection(run_json([binary, "inspect", program, "--json", *options]))
 
 
 def find_binary(spillway: str | os.PathLike | None = None) -> str:
@@ -112,11 +136,3 @@ def run_json(command: list) -> dict:
         said = done.stderr.strip() or f"it ended with {done.returncode} and said nothing"
         raise UserError(f"{command[0]} does not take this: {said}", WRONG_INPUT)
     return json.loads(done.stdout)
-
-
-def _names_file(names: Mapping | str | os.PathLike, folder: Path) -> str | os.PathLike:
-    if not isinstance(names, Mapping):
-        return names
-    path = folder / "names.json"
-    path.write_text(json.dumps(names), encoding="utf-8")
-    return path

@@ -1,8 +1,8 @@
-"""What a plan says of each name, from any form in which a plan comes. Needs no JAX.
+"""What a plan says of each name, in whichever of its three forms it comes. Needs no JAX.
 
-  {"query_proj": "offload"}                      choices
-  {"schema": "spillway.plan/1", "best": {...}}   the answer of `spillway plan --json`
-  {"policy": {"query_proj": "offload"}, ...}     a plan file
+choices       {"query_proj": "offload", ...}
+an answer     {"schema": "spillway.plan/1", "best": {"policy": {"query_proj": "offload", ...}}}
+a plan file   {"policy": {"query_proj": "offload", ...}, ...}
 """
 
 import json

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 
 from . import plans
-from .errors import UserError
+from .errors import UserError, import_jax
 from .sidecar import listed_names
 
 CHOICES = plans.CHOICES
@@ -38,23 +38,28 @@ def policy(plan: Mapping | str | os.PathLike, names: Mapping | Iterable | None =
     Raises UserError for a file that cannot be read or is no plan, a choice that does not exist, an
     unknown name, and a plan that was made without names (it calls tensors r0, r1, ...).
     """
-    read = plans.read_plan(plan)
-    if not read.fits:
-        warnings.warn("this plan does not fit its budget; it is the one that misses it least",
-                      stacklevel=2)  # fmt: skip
-    choices = dict(read.choices)
     known = None if names is None else listed_names(names)
+    choices, remarks = checkpoint_choices(plan, known or ())
+    for remark in remarks:
+        warnings.warn(remark, stacklevel=2)
+    return make_checkpoint_policy(choices if known is None else complete_policy(choices, known))
+
+
+def checkpoint_choices(
+    plan: Mapping | str | os.PathLike, known: Iterable[str] = ()
+) -> tuple[dict[str, str], list[str]]:
+    """What of a plan is for a checkpoint policy, and what its reader should be told of the rest."""
+    read, remarks = plans.read_plan(plan), []
+    if not read.fits:
+        remarks.append("this plan does not fit its budget; it is the one that misses it least")
+    choices = dict(read.choices)
     for name in STATE:
-        if name in choices and name not in (known or ()):
-            if choices.pop(name) == "offload":
-                warnings.warn(
-                    f"'{name}' on the host is not part of a checkpoint policy: keep it there with "
-                    "shardings of memory_kind='pinned_host', and jax.device_put around its use",
-                    stacklevel=2,
-                )
-    if known is not None:
-        choices = complete_policy(choices, known)
-    return make_checkpoint_policy(choices)
+        if name not in known and choices.pop(name, None) == "offload":
+            remarks.append(
+                f"'{name}' on the host is not part of a checkpoint policy: keep it there with "
+                "shardings of memory_kind='pinned_host', and jax.device_put around its use"
+            )
+    return choices, remarks
 
 
 def parse_policy(texts: Iterable[str]) -> dict[str, str]:
@@ -103,8 +108,7 @@ def make_checkpoint_policy(policy: Mapping[str, str]):
 
     Offloaded tensors go from `device` memory to `pinned_host`.
     """
-    import jax
-
+    jax = import_jax()
     return jax.checkpoint_policies.save_and_offload_only_these_names(
         names_which_can_be_saved=names_with(policy, "keep"),
         names_which_can_be_offloaded=names_with(policy, "offload"),

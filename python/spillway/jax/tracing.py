@@ -5,7 +5,7 @@ import functools
 import os
 from collections.abc import Iterator, Mapping
 
-from .errors import WRONG_INPUT, UserError
+from .errors import WRONG_INPUT, UserError, import_jax
 
 
 def trace(step, args: tuple, kwargs: Mapping | None = None):
@@ -19,8 +19,7 @@ def trace(step, args: tuple, kwargs: Mapping | None = None):
         return step
     if not callable(step):
         raise UserError(f"{step!r} is no step: give a function, jitted or not, and its arguments")
-    import jax
-
+    jax = import_jax()
     _hide_own_frames()
     jitted = step if hasattr(step, "trace") else jax.jit(step)
     return jitted.trace(*args, **(kwargs or {}))

@@ -1,1 +1,1 @@
-"""Spillway's Python side. `spillway.jax` is all there is of it; the planner is the `spillway` binary."""
+"""Spillway's Python side: `spillway.jax`. The planner itself is the `spillway` binary."""

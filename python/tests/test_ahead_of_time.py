@@ -1,4 +1,4 @@
-"""`dump`: what is refused before XLA is asked, and real compiles where JAX has a compiler for GPUs."""
+"""`dump`: what is refused before XLA is asked, and real compiles where JAX can compile for GPUs."""
 
 import json
 import os
@@ -10,10 +10,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "python"))
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "python" / "tests")]
 
 import spillway.jax as sj
-from spillway.jax import ahead_of_time, aot, inspection, xla_dump
+from built import find_spillway
+from spillway.jax import ahead_of_time, aot, xla_dump
 
 needs_yaml = unittest.skipUnless(find_spec("yaml"), "PyYAML is not installed")
 needs_compiler = unittest.skipUnless(
@@ -162,7 +163,7 @@ class Compiled(InFolder):
                 self.assertEqual("S(5)" in program, host)
 
     def test_arguments_in_host_memory_and_attention_that_asks_for_devices(self):
-        """cuDNN's attention is not lowered for an abstract mesh; `memory_kind` must survive that."""
+        """cuDNN's attention is not lowered for an abstract mesh; `memory_kind` survives that."""
         policy = sj.policy({"inner": "offload"})
         for attention in (False, True):
             for kind in ("device", "pinned_host"):
@@ -214,11 +215,28 @@ class Compiled(InFolder):
             self.assertEqual(of_step[part], of_dump[part])
         self.assertEqual(repr(of_step), repr(of_dump))
 
+    def test_a_step_that_calls_back_into_python(self):
+        jax, jnp = self.jax, self.jax.numpy
+
+        def step(x):
+            jax.debug.print("{}", x[0])
+            return jax.pure_callback(lambda x: x, jax.ShapeDtypeStruct((4,), jnp.float32), x)
+
+        with self.assertRaises(sj.UserError) as caught:
+            sj.dump(step, jax.ShapeDtypeStruct((4,), jnp.float32), folder=self.folder)
+        self.assertRegex(
+            str(caught.exception),
+            r"the step calls back into Python \(debug_\w+ at \S+test_ahead_of_time.py:\d+, "
+            r"pure_callback at \S+test_ahead_of_time.py:\d+\), which a GPU that is not there "
+            r"cannot: leave that out of the step for the dump",
+        )
+        self.assertFalse(self.folder.exists())
+
     def spillway(self) -> str:
-        try:
-            return inspection.find_binary()
-        except sj.UserError as error:
-            self.skipTest(str(error))
+        found = find_spillway()
+        if not found:
+            self.skipTest("there is no spillway binary: build it, or set SPILLWAY")
+        return found
 
     def test_a_dump_planned_and_compiled_again(self):
         """The loop a user goes: names saved, planned, compiled with the plan."""

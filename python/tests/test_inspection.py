@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from spillway.jax import inspection
 from spillway.jax.errors import UserError
+from spillway.jax.sizes import size_text
 
 ANSWER = {
     "program": {"name": "jit_step", "devices": 8},
@@ -126,10 +127,18 @@ class Inspect(StandIn):
             "jit_step, 8 device(s), one of them:\n"
             "  HBM 3.00 GiB: arguments 1.00 GiB, temporaries 2.00 GiB; 2.50 GiB live at the peak\n"
             "  host 1.50 GiB; a step moves 1.00 GiB to it and 1.50 GiB back\n"
-            "  a, b  4 x 0.25 GiB  pinned_host\n"
-            "  r1    4 x 0.12 GiB  device\n"
+            "  a, b  4 x 256.00 MiB  pinned_host\n"
+            "  r1    4 x 128.00 MiB  device\n"
             "  warning some-code: What is odd.",
         )
+
+
+class SizeText(unittest.TestCase):
+    def test_units(self):
+        rows = [(0, "0 B"), (1023, "1023 B"), (1024, "1.00 KiB"), (1536 << 10, "1.50 MiB"),
+                (1 << 30, "1.00 GiB"), (3 << 41, "6144.00 GiB")]  # fmt: skip
+        for size, text in rows:
+            self.assertEqual(size_text(size), text)
 
 
 class FindBinary(StandIn):

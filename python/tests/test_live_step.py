@@ -12,22 +12,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "python"))
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "python" / "tests")]
 
 import spillway.jax as sj
-from spillway.jax import inspection, tracing
+from built import find_spillway
+from spillway.jax import tracing
 
 needs_jax = unittest.skipUnless(find_spec("jax"), "JAX is not installed: pip install jax")
 LAYERS, ROWS, WIDTH, INNER = 3, 8, 16, 32
-
-
-def find_spillway() -> str | None:
-    """The binary of whoever runs the tests, or the newest that is built here."""
-    try:
-        return inspection.find_binary()
-    except sj.UserError:
-        built = [path for path in ROOT.glob("build/*/cli/spillway") if os.access(path, os.X_OK)]
-        return str(max(built, key=lambda path: path.stat().st_mtime)) if built else None
 
 
 @needs_jax

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from . import aot, tracing, xla_dump
 from .errors import WRONG_INPUT, UserError
-from .sidecar import Sidecar, collect_names, jaxlib_version, make_sidecar
+from .sidecar import Sidecar, collect_names, jaxlib_version, make_sidecar, source_line
+from .sizes import size_text
 from .target import Gpu, find_profile, memory_size_for_fraction, read_profile, target_text
 
 NAMES_FILE = "names.json"
@@ -34,15 +35,14 @@ class Dump:
         return self.folder / NAMES_FILE
 
     def __repr__(self) -> str:
-        size = {
-            key.removesuffix("_size_in_bytes"): f"{value / 2**30:.2f} GiB"
-            for key, value in self.memory_analysis.items()
-        }
+        size = {name: size_text(value) for name, value in self.memory_analysis.items()}
         return (
             f"compiled for {self.devices} x {self.gpu.xla_name} in {self.seconds:.1f} s: "
             f"{self.folder}\n"
-            f"  XLA's arguments {size['argument']}, temporaries {size['temp']}, on the host "
-            f"{size['host_temp']}\n"
+            f"  HBM, as XLA counts: arguments {size['argument_size_in_bytes']}, temporaries "
+            f"{size['temp_size_in_bytes']}\n"
+            f"  host: arguments {size['host_argument_size_in_bytes']}, temporaries "
+            f"{size['host_temp_size_in_bytes']}\n"
             f"  {len(self.names['names'])} checkpoint names in {NAMES_FILE}"
         )
 
@@ -80,8 +80,8 @@ def dump(
     proto           dump the program as .hlo.pb too
 
     Raises UserError for a folder in use, an unknown target, another number of devices than the step
-    is for, flags that are none, JAX without its CUDA plugin, and with XLA's words if it refuses.
-    What JAX raises while it traces passes through.
+    is for, flags that are none, a step that calls back into Python, JAX without its CUDA plugin,
+    and with XLA's words if it refuses. What JAX raises while it traces passes through.
     """
     request = prepare(folder, target, devices, mem_fraction, xla_flags, keep_xla_remat)
     aot.import_compiler()
@@ -151,9 +151,20 @@ def check_devices(wanted: int | None, found: int) -> None:
     raise UserError(
         f"the step is for {found} device(s), not {wanted}: its arguments' shardings decide. Give "
         f"ShapeDtypeStructs a NamedSharding over a mesh of {wanted}, for example "
-        f'jax.sharding.AbstractMesh(({wanted},), ("fsdp",), axis_types=(AxisType.Auto,)), which needs '
-        "no devices"
+        f'jax.sharding.AbstractMesh(({wanted},), ("fsdp",), axis_types=(AxisType.Auto,)), which '
+        "needs no devices"
     )
+
+
+def check_no_callbacks(jaxpr) -> None:
+    """Raises UserError if the step calls back into Python, which only a live device can."""
+    found = tracing.callbacks(jaxpr)
+    if found:
+        lines = dict.fromkeys(f"{each.primitive.name} at {source_line(each)}" for each in found)
+        raise UserError(
+            f"the step calls back into Python ({', '.join(lines)}), which a GPU that is not there "
+            "cannot: leave that out of the step for the dump"
+        )
 
 
 def _lower(step, args: tuple, kwargs: Mapping, request: Request, save_all: bool):
@@ -177,6 +188,7 @@ def _trace(step, args: tuple, kwargs: Mapping, save_all: bool):
         traced = tracing.trace(step, args, kwargs)
     if save_all:
         tracing.check_every_name_saved(traced.jaxpr)
+    check_no_callbacks(traced.jaxpr)
     return traced
 
 
@@ -191,7 +203,7 @@ def _compile(lowered, devices: list, flags: list[str]):
 
 @contextlib.contextmanager
 def _filled(folder: Path):
-    """A folder to be filled, made if need be, and removed again if it was and nothing came of it."""
+    """A folder to be filled, made if need be, and then removed again if nothing came of it."""
     made = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     try:

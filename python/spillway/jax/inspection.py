@@ -12,9 +12,9 @@ from pathlib import Path
 from .ahead_of_time import Dump
 from .errors import WRONG_INPUT, UserError
 from .sidecar import jaxlib_version
+from .sizes import size_text
 
 VARIABLE = "SPILLWAY"
-GIB = 2**30
 
 
 class Inspection(dict):
@@ -25,27 +25,32 @@ class Inspection(dict):
     """
 
     def __repr__(self) -> str:
-        program, memory, moved = self["program"], self["memory"], self["transfers"]
-        gib = lambda size: f"{size / GIB:.2f} GiB"
-        host = sum(memory[f"host_{kind}_bytes"] for kind in ("temp", "argument", "output"))
-        host -= memory["host_alias_bytes"]
+        program, moved = self["program"], self["transfers"]
+        size = {name: size_text(value) for name, value in self["memory"].items()}
         lines = [
             f"{program['name']}, {program['devices']} device(s), one of them:",
-            f"  HBM {gib(memory['total_device_bytes'])}: arguments "
-            f"{gib(memory['argument_bytes'])}, temporaries {gib(memory['temp_bytes'])}; "
-            f"{gib(memory['live_peak_bytes'])} live at the peak",
-            f"  host {gib(host)}; a step moves {gib(moved['d2h_bytes_per_step'])} to it and "
-            f"{gib(moved['h2d_bytes_per_step'])} back",
+            f"  HBM {size['total_device_bytes']}: arguments {size['argument_bytes']}, "
+            f"temporaries {size['temp_bytes']}; {size['live_peak_bytes']} live at the peak",
+            f"  host {size_text(self.host_bytes)}; a step moves "
+            f"{size_text(moved['d2h_bytes_per_step'])} to it and "
+            f"{size_text(moved['h2d_bytes_per_step'])} back",
         ]
         names = [", ".join(each["names"]) or each["id"] for each in self["residuals"]]
         width = max(map(len, names), default=0)
         for name, each in zip(names, self["residuals"]):
-            lines.append(f"  {name:<{width}}  {each['layers']} x {gib(each['bytes_per_layer'])}  "
-                         f"{each['placement']}")  # fmt: skip
+            layers = f"{each['layers']} x {size_text(each['bytes_per_layer'])}"
+            lines.append(f"  {name:<{width}}  {layers}  {each['placement']}")
         for each in self["diagnostics"]:
             said = f"{each['severity']} {each['code']}: {each['message']}"
             lines.append(textwrap.fill(said, 100, initial_indent="  ", subsequent_indent="    "))
         return "\n".join(lines)
+
+    @property
+    def host_bytes(self) -> int:
+        """Pinned host memory of one device: temporaries, arguments, and results beside those."""
+        memory = self["memory"]
+        parts = (memory[f"host_{kind}_bytes"] for kind in ("temp", "argument", "output"))
+        return sum(parts) - memory["host_alias_bytes"]
 
 
 def inspect(

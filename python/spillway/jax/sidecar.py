@@ -134,7 +134,7 @@ def names(step, *args, kwargs: Mapping | None = None, devices: int | None = None
     kwargs   its keyword arguments, if any
     devices  what the step is partitioned over; None finds it in the shardings, 1 without any
 
-    Returns a `Sidecar`, a dict with a `write(path)`. What JAX raises while it traces passes through.
+    Returns a `Sidecar`, a dict with a `write(path)`. What JAX raises while tracing passes through.
     """
     traced = tracing.trace(step, args, kwargs)
     count = devices or tracing.device_count(traced, (args, kwargs))

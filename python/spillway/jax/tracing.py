@@ -27,7 +27,7 @@ def trace(step, args: tuple, kwargs: Mapping | None = None):
 
 @functools.cache
 def _hide_own_frames() -> None:
-    """An equation comes from the step's code, says the program, and not from ours that called it."""
+    """An equation comes from the step's code, and not from ours that called it."""
     from jax._src import source_info_util
 
     source_info_util.register_exclusion(os.path.dirname(__file__))
@@ -59,6 +59,15 @@ def shardings(traced, arguments=()) -> Iterator:
     for params in (getattr(traced, "_params", {}), *(e.params for e in equations(traced.jaxpr))):
         for key in ("in_shardings", "out_shardings", "sharding", "mesh"):
             yield from jax.tree.leaves(params.get(key))
+
+
+def callbacks(jaxpr) -> list:
+    """The equations that call back into Python: jax.debug.print, pure_callback, io_callback."""
+    return [
+        equation
+        for equation in equations(jaxpr)
+        if "callback" in equation.primitive.name or equation.primitive.name == "debug_print"
+    ]
 
 
 def device_count(traced, arguments=()) -> int:

@@ -38,5 +38,5 @@ build/perfetto/installed: tests/perfetto/requirements.txt | packages
 
 test: configure build/perfetto/installed
 	@cmake --build $(BUILD)
-	@python3 -m unittest discover -s python/tests
+	@SPILLWAY=$(abspath $(SPILLWAY)) python3 -m unittest discover -s python/tests
 	@ctest --test-dir $(BUILD) --output-on-failure --parallel 2

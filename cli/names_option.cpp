@@ -5,7 +5,7 @@
 namespace spillway {
 
 void add_names_option(CLI::App& subcommand, std::string& path) {
-  subcommand.add_option("--names", path, "names sidecar written by python/spillway_jax");
+  subcommand.add_option("--names", path, "names sidecar written by spillway.jax.names");
 }
 
 Result<NameList> load_names(const std::string& path) {

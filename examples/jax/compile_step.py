@@ -12,7 +12,6 @@ import json
 import os
 import re
 import sys
-import time
 from importlib import metadata
 from pathlib import Path
 
@@ -20,20 +19,21 @@ from model_config import NAMES, Config
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
-from spillway_jax import aot, dump
-from spillway_jax import names as checkpoint_names
-from spillway_jax import policy as policies
-from spillway_jax import target
-from spillway_jax.errors import WRONG_INPUT, UserError
+import spillway.jax as sj
+from spillway.jax import aot, policies, xla_dump
+from spillway.jax.ahead_of_time import prepare
+from spillway.jax.sidecar import bytes_per_device
 
 EXAMPLES = """\
 examples:
   keep everything:       %(prog)s --gpu gb200 --out keep --policy {keep_all}
   offload two tensors:   %(prog)s --gpu gb200 --out mlp --set mlpwi_0=offload --set mlpwi_1=offload
   a smaller step:        %(prog)s --gpu h100 --out small --layers 4 --d-model 1024 --batch 16
+  what was planned:      %(prog)s --gpu gb200 --out planned --plan plan.json
 
 names: {names}
-Afterwards, with the spillway binary:  spillway inspect keep --names keep/names.json
+Before the last, with the spillway binary:
+  spillway plan keep --names keep/names.json --hw gb200 --json > plan.json
 """
 
 
@@ -66,8 +66,10 @@ def make_parser() -> argparse.ArgumentParser:
         "given is recomputed.")  # fmt: skip
     choice.add_argument("--policy", default="", metavar="NAME=CHOICE,...",
                         help="for example query_proj=offload,mlpwi_0=keep")  # fmt: skip
+    choice.add_argument("--plan", type=Path, metavar="FILE",
+                        help="what spillway plan --json wrote, or a plan file")  # fmt: skip
     choice.add_argument("--set", action="append", default=[], metavar="NAME=CHOICE",
-                        help="the same for one name; may be repeated")  # fmt: skip
+                        help="the same for one name; may be repeated, and goes before a plan")  # fmt: skip
 
     compiler = parser.add_argument_group("the compiler")
     compiler.add_argument("--gemm", choices=("cublas", "triton"), default="cublas",
@@ -81,7 +83,7 @@ def make_parser() -> argparse.ArgumentParser:
                                "policy asked for")  # fmt: skip
     compiler.add_argument("--proto", action="store_true",
                           help="dump the program as .hlo.pb too")  # fmt: skip
-    compiler.add_argument("--pack", choices=sorted(dump.PACKINGS),
+    compiler.add_argument("--pack", choices=sorted(xla_dump.PACKINGS),
                           help="gzip what the tests read and remove the rest; full adds the "
                                "program as .hlo.pb and the scheduler's own record")  # fmt: skip
 
@@ -99,158 +101,117 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def check_out(folder: Path) -> None:
-    """A dump beside an older one could be taken for it, so the folder has to be new or empty."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UserError(f"{folder} is no empty folder: name a new one, or clear it")
+def check(args: argparse.Namespace) -> tuple[Config, dict[str, str], dict]:
+    """Model, policy, and what `sj.dump` shall be told.
 
-
-@dataclasses.dataclass(frozen=True)
-class Request:
-    """A command line that has been found to make sense."""
-
-    out: Path
-    config: Config
-    policy: dict[str, str]
-    gpu: target.Gpu
-    devices: int
-    mem_fraction: float
-    memory_bytes: int  # what XLA is told the GPU has, so that the fraction holds
-    target_text: str
-    flags: list[str]  # what decides the program; where it is dumped is not among them
-    proto: bool
-    packing: str | None
-
-
-def make_request(args: argparse.Namespace) -> Request:
-    """Everything that can be wrong is found here, before JAX is asked to start."""
-    if args.devices < 1:
-        raise UserError("--devices must be at least 1")
+    Everything that can be wrong is found here, before JAX is asked to start.
+    """
     config = Config(**{f.name: getattr(args, f.name) for f in dataclasses.fields(Config)})
+    if args.devices < 1:
+        raise sj.UserError("--devices must be at least 1")
     try:
         config.check(args.devices)
     except ValueError as error:
-        raise UserError(str(error)) from None
+        raise sj.UserError(str(error)) from None
     gemm = "" if args.gemm == "triton" else "--xla_gpu_enable_triton_gemm=false "
-    flags = dump.compile_flags(gemm + args.xla_flags, args.keep_xla_remat)
-    policy = policies.complete_policy(policies.parse_policy([args.policy, *args.set]), NAMES)
-    gpu = target.read_profile(target.find_profile(args.gpu, REPOSITORY / "hw_profiles"))
-    memory_bytes = target.memory_size_for_fraction(gpu.hbm_bytes, args.mem_fraction)
-    target_text = target.target_text(gpu, memory_bytes)
-    check_out(args.out)
-    return Request(
-        out=args.out.resolve(),
-        config=config,
-        policy=policy,
-        gpu=gpu,
-        devices=args.devices,
-        mem_fraction=args.mem_fraction,
-        memory_bytes=memory_bytes,
-        target_text=target_text,
-        flags=flags,
-        proto=args.proto or args.pack == "full",
-        packing=args.pack,
-    )
+    options = {
+        "folder": args.out,
+        "target": args.gpu,
+        "devices": args.devices,
+        "mem_fraction": args.mem_fraction,
+        "xla_flags": gemm + args.xla_flags,
+        "keep_xla_remat": args.keep_xla_remat,
+    }
+    policy = make_policy(args)
+    prepare(**options)
+    return config, policy, options
 
 
-def start_jax(request: Request):
-    """JAX, set up so that XLA dumps the step into `request.out`."""
-    # XLA reads its flags once, when JAX starts it.
+def make_policy(args: argparse.Namespace) -> dict[str, str]:
+    """Name -> choice of every name there is; what a plan has to say besides goes to stderr."""
+    planned = {}
+    if args.plan:
+        planned, remarks = policies.checkpoint_choices(args.plan, NAMES)
+        for remark in remarks:
+            print(f"note: {remark}", file=sys.stderr)
+    given = policies.parse_policy([args.policy, *args.set])
+    return policies.complete_policy(planned | given, NAMES)
+
+
+def start_jax():
+    """JAX without the user's own XLA_FLAGS: they would decide the program too."""
     os.environ["JAX_PLATFORMS"] = "cpu"
-    os.environ["XLA_FLAGS"] = dump.flags_variable(
-        request.flags + dump.dump_flags(request.out, ".*train_step.*", request.proto)
-    )
-    jax = aot.import_jax()
+    os.environ.pop("XLA_FLAGS", None)
+    jax = aot.import_compiler()
     # Nothing in a dump should tell where it was made: files are named from the repository's root.
     jax.config.update(
         "jax_hlo_source_file_canonicalization_regex",
         f"^{re.escape(str(REPOSITORY))}/|^.*/site-packages/",
     )
-    jax.config.update("jax_enable_compilation_cache", False)  # a cached program is not dumped
     return jax
 
 
-def run(request: Request) -> None:
-    """Compiles the step, completes the dump with its two sidecars, and prints a summary."""
-    jax = start_jax(request)
-    traced = trace_step(jax, request)
-    names = checkpoint_names.collect_names(traced.jaxpr)
-    if {entry["name"] for entry in names} != set(NAMES):
+def run(args: argparse.Namespace) -> None:
+    """Compiles the step, puts truth.json beside the dump, and prints a summary."""
+    config, policy, options = check(args)
+    jax = start_jax()
+    import train_step
+
+    # A mesh of no devices in particular; the shardings say how the step is split.
+    mesh = jax.sharding.AbstractMesh(
+        (args.devices,), ("fsdp",), axis_types=(jax.sharding.AxisType.Auto,)
+    )
+    step = train_step.make_train_step(config, mesh, sj.policy(policy, NAMES))
+    arguments = train_step.abstract_arguments(config, mesh)
+    try:
+        dump = sj.dump(step, *arguments, proto=args.proto or args.pack == "full", **options)
+    except (NotImplementedError, RuntimeError) as error:
+        if config.attention != "cudnn":
+            raise
+        raise sj.UserError(
+            f"cuDNN's attention does not take this step; --attention xla does. {error}"
+        ) from None
+    if {entry["name"] for entry in dump.names["names"]} != set(NAMES):
         raise AssertionError("model_config.NAMES no longer lists the names of train_step.py")
 
-    request.out.mkdir(parents=True, exist_ok=True)
-    start = time.perf_counter()
-    try:
-        compiled = traced.lower(lowering_platforms=("cuda",)).compile()
-    except jax.errors.JaxRuntimeError as error:
-        raise UserError(f"XLA did not compile the step: {error}", WRONG_INPUT) from None
-    seconds = time.perf_counter() - start
-
-    truth = make_truth(request, compiled.memory_analysis())
-    if request.packing:
-        dump.pack(request.out, request.packing)
-    checkpoint_names.write_names(request.out / "names.json", names, request.devices)
-    (request.out / "truth.json").write_text(json.dumps(truth, indent=1) + "\n", encoding="utf-8")
-
-    gpus = f"{request.devices} x {request.gpu.xla_name}"
-    print(f"compiled for {gpus} in {seconds:.1f} s: {request.out}")
-    print_names(names, request.policy, request.devices)
+    truth = make_truth(dump, config, policy, args.mem_fraction)
+    if args.pack:
+        xla_dump.pack(dump.folder, args.pack)
+        dump.names.write(dump.names_file)
+    text = json.dumps(truth, indent=1) + "\n"
+    (dump.folder / "truth.json").write_text(text, encoding="utf-8")
+    print(dump)
+    print_names(dump.names, policy)
     print_memory(truth)
 
 
-def trace_step(jax, request: Request):
-    """The step, traced for devices that compile but do not run."""
-    import numpy as np
-
-    import train_step
-
-    if request.config.attention == "cudnn":
-        aot.answer_for_target(request.gpu.compute_capability)
-    mesh = jax.sharding.Mesh(
-        np.array(aot.make_devices(request.target_text, request.devices)),
-        ("fsdp",),
-        axis_types=(jax.sharding.AxisType.Auto,),
-    )
-    policy = policies.make_checkpoint_policy(request.policy)
-    step = train_step.make_train_step(request.config, mesh, policy)
-    try:
-        return step.trace(*train_step.abstract_arguments(request.config, mesh))
-    except (NotImplementedError, RuntimeError) as error:
-        if request.config.attention != "cudnn":
-            raise
-        raise UserError(
-            f"cuDNN's attention does not take this step; --attention xla does. {error}"
-        ) from None
-
-
-def make_truth(request: Request, analysis) -> dict:
+def make_truth(dump, config: Config, policy: dict, mem_fraction: float) -> dict:
     """How the dump was made, and XLA's own numbers for it. Reads the dump before it is packed."""
-    program = dump.read_text(dump.find_file(request.out, "after_optimizations.txt"))
+    program = xla_dump.read_text(xla_dump.find_file(dump.folder, "after_optimizations.txt"))
     packages = ("jax", "jaxlib", "jax-cuda13-plugin")
-    figures = [name for name in sorted(dir(analysis)) if name.endswith("_in_bytes")]
     return {
         "schema": "spillway.truth/1",
         "note": "XLA's own numbers, for one device; made by examples/jax/compile_step.py",
         "module": "jit_train_step",
-        "gpu": request.gpu.id,
-        "devices": request.devices,
-        "config": dataclasses.asdict(request.config),
-        "policy": request.policy,
-        "mem_fraction": request.mem_fraction,
-        "hbm_bytes": request.gpu.hbm_bytes,
-        "target_device_memory_size_bytes": request.memory_bytes,
-        "xla_flags": request.flags,
+        "gpu": dump.gpu.id,
+        "devices": dump.devices,
+        "config": dataclasses.asdict(config),
+        "policy": policy,
+        "mem_fraction": mem_fraction,
+        "hbm_bytes": dump.gpu.hbm_bytes,
+        "target_device_memory_size_bytes": dump.memory_bytes,
+        "xla_flags": dump.xla_flags,
         "versions": {name: metadata.version(name) for name in packages},
-        "memory_analysis": {name: getattr(analysis, name) for name in figures},
-        "allocations": dump.allocation_summary(request.out),
-        "xla_remat_clones": dump.count_remat_clones(program),
+        "memory_analysis": dump.memory_analysis,
+        "allocations": xla_dump.allocation_summary(dump.folder),
+        "xla_remat_clones": xla_dump.count_remat_clones(program),
     }
 
 
-def print_names(names: list[dict], policy: dict, devices: int) -> None:
+def print_names(sidecar: dict, policy: dict) -> None:
     print(f"\n{'name':<22}{'choice':<12}{'GiB a device, all layers':>24}   source")
-    for entry in names:
-        total = checkpoint_names.bytes_per_device(entry, devices) * entry["layers"]
+    for entry in sidecar["names"]:
+        total = bytes_per_device(entry, sidecar["devices"]) * entry["layers"]
         print(f"{entry['name']:<22}{policy[entry['name']]:<12}{total / 2**30:>24.2f}   "
               f"{entry['source']}")  # fmt: skip
 
@@ -271,8 +232,8 @@ def print_memory(truth: dict) -> None:
 def main() -> int:
     args = make_parser().parse_args()
     try:
-        run(make_request(args))
-    except UserError as error:
+        run(args)
+    except sj.UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
     return 0

@@ -15,6 +15,7 @@ import csv
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -23,8 +24,8 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
 from model_config import NAMES, Config
-from spillway_jax import aot, dump, target
-from spillway_jax import policy as policies
+import spillway.jax as sj
+from spillway.jax import aot
 
 DEVICES = 8
 
@@ -85,19 +86,14 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def start_jax():
-    """JAX with the flags that all compiles share; the others go with each compile."""
+    """JAX without the user's own XLA_FLAGS: the flags go with each compile."""
     os.environ["JAX_PLATFORMS"] = "cpu"
-    flags = dump.compile_flags("--xla_gpu_enable_triton_gemm=false")
-    os.environ["XLA_FLAGS"] = dump.flags_variable(flags)
-    jax = aot.import_jax()
-    jax.config.update("jax_enable_compilation_cache", False)
-    return jax
+    os.environ.pop("XLA_FLAGS", None)
+    return aot.import_compiler()
 
 
-def lower_step(jax, gpu_id: str, program: str, loop: str):
-    """The step, lowered; compile it as often as you like."""
-    import numpy as np
-
+def make_step(jax, program: str, loop: str):
+    """The step and its abstract arguments; compile it as often as you like."""
     import study_steps
 
     kind, sizes, offloaded = PROGRAMS[program]
@@ -106,30 +102,24 @@ def lower_step(jax, gpu_id: str, program: str, loop: str):
     else:
         model = study_steps.Mlp(**sizes)
     choices = dict.fromkeys(model.names, "recompute") | dict.fromkeys(offloaded.split(), "offload")
-    gpu = target.read_profile(target.find_profile(gpu_id, REPOSITORY / "hw_profiles"))
-    aot.answer_for_target(gpu.compute_capability)
-    text = target.target_text(gpu, target.memory_size_for_fraction(gpu.hbm_bytes, 0.75))
-    mesh = jax.sharding.Mesh(
-        np.array(aot.make_devices(text, DEVICES)),
-        ("fsdp",),
-        axis_types=(jax.sharding.AxisType.Auto,),
+    mesh = jax.sharding.AbstractMesh(
+        (DEVICES,), ("fsdp",), axis_types=(jax.sharding.AxisType.Auto,)
     )
-    step, arguments = study_steps.make_step(
-        model, mesh, policies.make_checkpoint_policy(choices), unroll=loop == "unrolled"
-    )
-    return step.trace(*arguments).lower(lowering_platforms=("cuda",))
+    policy = sj.policy(choices, model.names)
+    return study_steps.make_step(model, mesh, policy, unroll=loop == "unrolled")
 
 
-def compile_into(lowered, folder: Path, flags: dict) -> dict:
+def compile_into(step, arguments, folder: Path, gpu: str, flags: dict) -> dict:
     """Compiles, and returns what XLA's log says of the profile."""
-    options = {"xla_dump_to": str(folder), "xla_dump_hlo_as_text": True, **flags}
+    flags = {"xla_gpu_enable_triton_gemm": False, **flags}
+    words = shlex.join(f"--{name}={value}" for name, value in flags.items())
     with tempfile.TemporaryFile() as log:
         # XLA writes to the process's stderr, past Python's.
         sys.stderr.flush()
         ours = os.dup(2)
         os.dup2(log.fileno(), 2)
         try:
-            lowered.compile(compiler_options=options)
+            sj.dump(step, *arguments, folder=folder, target=gpu, xla_flags=words)
         finally:
             os.dup2(ours, 2)
             os.close(ours)
@@ -193,7 +183,7 @@ def variants(profile: Path) -> dict[str, Path]:
 
 def study_program(jax, args, gpu: str, program: str, loop: str):
     """Rows of one program. The default is always compiled: the profile has its names."""
-    lowered = lower_step(jax, gpu, program, loop)
+    step, arguments = make_step(jax, program, loop)
     folder = args.out / f"{gpu} {program} {loop}".replace(",", "").replace(" ", "_")
     profiles = {}
     for setting, (profile, flags) in SETTINGS.items():
@@ -203,7 +193,7 @@ def study_program(jax, args, gpu: str, program: str, loop: str):
         into.mkdir(parents=True)
         if profile:
             flags = flags | {PROFILE: str(profiles[profile])}
-        log = compile_into(lowered, into, flags)
+        log = compile_into(step, arguments, into, gpu, flags)
         if setting == "default":
             ours = folder / "ours.pbtxt"
             pgle = run_json(args.spillway, "plan", into, "--hw", gpu, "--pgle", ours)["pgle"]

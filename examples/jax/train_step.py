@@ -23,7 +23,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from jax.ad_checkpoint import checkpoint_name
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.sharding import AbstractMesh, Mesh, NamedSharding, PartitionSpec
 
 from model_config import Config
 
@@ -50,7 +50,7 @@ class Weight:
     def __init__(self, shape: tuple[int, ...], split: int | None, gain: bool = False):
         self.shape, self.split, self.gain = shape, split, gain
 
-    def sharding(self, mesh: Mesh) -> NamedSharding:
+    def sharding(self, mesh: Mesh | AbstractMesh) -> NamedSharding:
         axes = [None] * len(self.shape)
         if self.split is not None:
             axes[self.split] = "fsdp"
@@ -193,7 +193,7 @@ def adamw(c: Config, state: TrainState, gradient: dict):
 # --- the step and its arguments --------------------------------------------------------------
 
 
-def make_train_step(c: Config, mesh: Mesh, policy):
+def make_train_step(c: Config, mesh: Mesh | AbstractMesh, policy):
     """The jitted step for a mesh with one axis, "fsdp".
 
     `policy` is what `jax.checkpoint` takes. The step maps (TrainState, tokens) to (TrainState,
@@ -213,13 +213,13 @@ def make_train_step(c: Config, mesh: Mesh, policy):
     )
 
 
-def state_shardings(c: Config, mesh: Mesh) -> TrainState:
+def state_shardings(c: Config, mesh: Mesh | AbstractMesh) -> TrainState:
     """Where each leaf of the state lives."""
     split = jax.tree.map(lambda weight: weight.sharding(mesh), weights(c))
     return TrainState(split, split, split, NamedSharding(mesh, PartitionSpec()))
 
 
-def abstract_arguments(c: Config, mesh: Mesh):
+def abstract_arguments(c: Config, mesh: Mesh | AbstractMesh):
     """(state, tokens) as shapes: enough to trace and compile the step, nothing is allocated."""
 
     def leaf(weight):

@@ -79,7 +79,7 @@ Result<NameList> read_names(const std::string& path) {
     document = json::parse(**text);
   } catch (const json::parse_error& e) {
     Error error =
-        error_in_file(path, "is not JSON", "the names sidecar is written by python/spillway_jax");
+        error_in_file(path, "is not JSON", "the names sidecar is written by spillway.jax.names");
     const std::size_t at = std::min(e.byte > 0 ? e.byte - 1 : 0, (*text)->size());
     const std::string_view before = std::string_view(**text).substr(0, at);
     error.where.line = static_cast<std::uint32_t>(std::ranges::count(before, '\n') + 1);

@@ -1,5 +1,5 @@
 // The names sidecar: what JAX's checkpoint_name called, which HLO does not carry. Written by
-// python/spillway_jax (schema spillway.names/1).
+// spillway.jax.names (schema spillway.names/1).
 #pragma once
 
 #include <cstdint>

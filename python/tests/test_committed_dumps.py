@@ -13,8 +13,8 @@ sys.path[:0] = [str(ROOT / "python"), str(EXAMPLE)]
 
 from model_config import NAMES
 
-from spillway_jax import dump
-from spillway_jax.names import bytes_per_device
+from spillway.jax import xla_dump
+from spillway.jax.sidecar import bytes_per_device
 
 DUMPS = ("keep", "offload_qkv", "offload_all")
 LARGEST_FOLDER_BYTES = 300_000
@@ -33,7 +33,7 @@ class CommittedDumps(unittest.TestCase):
 
     def test_truth_is_what_the_files_say(self):
         for folder, truth, _ in self.each():
-            self.assertEqual(dump.allocation_summary(folder), truth["allocations"])
+            self.assertEqual(xla_dump.allocation_summary(folder), truth["allocations"])
             analysis = truth["memory_analysis"]
             self.assertEqual(
                 analysis["host_temp_size_in_bytes"], truth["allocations"]["host_bytes"]
@@ -52,7 +52,7 @@ class CommittedDumps(unittest.TestCase):
 
     def test_the_program_fits_its_config(self):
         for folder, truth, _ in self.each():
-            program = dump.read_text(dump.find_file(folder, "after_optimizations.txt"))
+            program = xla_dump.read_text(xla_dump.find_file(folder, "after_optimizations.txt"))
             self.assertTrue(program.startswith("HloModule jit_train_step, is_scheduled=true"))
             trips = re.findall(r'"known_trip_count":\{"n":"(\d+)"\}', program)
             self.assertEqual(trips.count(str(truth["config"]["layers"])), 2)

@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT / "python"))
 
 sys.path.insert(0, str(SCRIPT.parent))
 from model_config import NAMES
-from spillway_jax import dump, policy
+from spillway.jax import policies, xla_dump
 
 PROFILE = """\
 id: testgpu
@@ -79,7 +79,7 @@ class CompileStep(unittest.TestCase):
         self.assertGreaterEqual(len(texts), 3)
         for text in texts:
             with self.subTest(text):
-                policy.complete_policy(policy.parse_policy([text]), NAMES)
+                policies.complete_policy(policies.parse_policy([text]), NAMES)
 
     def test_sizes_that_clash(self):
         self.refused("batch (12) must be a multiple of devices (8)", "--batch=12")
@@ -94,6 +94,14 @@ class CompileStep(unittest.TestCase):
             "key_proj, value_proj, mlpwi_0, mlpwi_1",
             "--set=query=keep",
         )
+
+    def test_a_plan_that_is_none(self):
+        plan = self.folder / "plan.json"
+        plan.write_text('{"best": {"policy": {"r0": "keep"}}}')
+        self.refused(
+            f"{plan} calls tensors r0, which no step knows: it was made without names. Give "
+            "spillway plan the --names that names() or dump() wrote",
+            f"--plan={plan}", code=3)  # fmt: skip
 
     def test_unknown_profile(self):
         done = self.run_script("--gpu=h1000")
@@ -126,16 +134,23 @@ class CompileStep(unittest.TestCase):
     @needs_yaml
     @needs_compiler
     def test_compile(self):
+        plan = self.folder / "plan.json"
+        plan.write_text(
+            '{"fits": false, "best": {"policy": '
+            '{"mlpwi_0": "offload", "query_proj": "offload", "optimizer": "keep"}}}'
+        )
         done = self.run_script(
-            f"--gpu={self.profile}", *SMALL, "--attention=xla", "--set=mlpwi_0=offload",
+            f"--gpu={self.profile}", *SMALL, "--attention=xla", f"--plan={plan}",
             "--set=query_proj=keep", "--mem-fraction=0.9", "--pack=lean",
             XLA_FLAGS="--no_flag_of_xla")  # fmt: skip
         self.assertEqual(done.returncode, 0, done.stderr)
         truth = json.loads((self.out / "truth.json").read_text())
         tokens_per_device = 8 * 512 // 8
         self.assertEqual(truth["allocations"]["host_bytes"], 3 * tokens_per_device * 512 * 2)
-        self.assertEqual(dump.allocation_summary(self.out), truth["allocations"])
+        self.assertEqual(xla_dump.allocation_summary(self.out), truth["allocations"])
+        self.assertIn("note: this plan does not fit its budget;", done.stderr)
         self.assertEqual(truth["policy"]["mlpwi_0"], "offload")
+        self.assertEqual(truth["policy"]["query_proj"], "keep")
         self.assertEqual(truth["policy"]["mlpwi_1"], "recompute")
         self.assertEqual(
             truth["target_device_memory_size_bytes"] * 80 // 100, int(197897748480 * 0.9)

@@ -7,13 +7,15 @@ import tempfile
 import unittest
 from importlib.util import find_spec
 from pathlib import Path
+from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 
-from spillway_jax.errors import UserError
-from spillway_jax.target import (
+from spillway.jax.errors import UserError
+from spillway.jax.target import (
     AHEAD_OF_TIME_PERCENT,
+    PROFILES,
     Gpu,
     find_profile,
     gpu_from_profile,
@@ -195,20 +197,37 @@ class Profile(unittest.TestCase):
             )
 
     def test_find(self):
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            (folder / "gb200.yaml").write_text("")
-            (folder / "h100.yaml").write_text("")
-            self.assertEqual(find_profile("h100", folder), folder / "h100.yaml")
-            self.assertEqual(find_profile(f"{folder}/h100.yaml", Path()), folder / "h100.yaml")
+        with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
+            folders = [Path(first), Path(second)]
+            for path in (folders[0] / "gb200.yaml", folders[1] / "gb200.yaml",
+                         folders[1] / "h100.yaml"):  # fmt: skip
+                path.write_text("")
+            self.assertEqual(find_profile("gb200", folders), folders[0] / "gb200.yaml")
+            self.assertEqual(find_profile("h100", folders), folders[1] / "h100.yaml")
+            self.assertEqual(find_profile(f"{second}/h100.yaml", []), folders[1] / "h100.yaml")
+            self.assertEqual(find_profile(folders[1] / "h100.yaml"), folders[1] / "h100.yaml")
             with self.assertRaises(UserError) as caught:
-                find_profile("h1000", folder)
+                find_profile("h1000", folders)
             self.assertEqual(
                 str(caught.exception),
-                f"there is no hardware profile 'h1000' in {folder}; there are gb200, h100",
+                f"there is no hardware profile 'h1000' in {first}, {second}; there are gb200, h100",
             )
             with self.assertRaises(UserError):
-                find_profile(f"{folder}/h1000.yaml", Path())
+                find_profile(f"{first}/h1000.yaml", folders)
+
+    def test_the_variable_comes_before_the_own_profiles(self):
+        with tempfile.TemporaryDirectory() as name:
+            (Path(name) / "gb200.yaml").write_text("")
+            with mock.patch.dict("os.environ", {"SPILLWAY_HW_PROFILES": f":{name}"}):
+                self.assertEqual(find_profile("gb200"), Path(name) / "gb200.yaml")
+                self.assertEqual(find_profile("h100"), PROFILES / "h100.yaml")
+
+    def test_the_own_profiles_are_the_repositorys(self):
+        repository = ROOT / "hw_profiles"
+        self.assertEqual(
+            {path.name: path.read_text() for path in PROFILES.glob("*.yaml")},
+            {path.name: path.read_text() for path in repository.glob("*.yaml")},
+        )
 
     @needs_yaml
     def test_broken_files(self):

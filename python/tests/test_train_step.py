@@ -26,9 +26,9 @@ class TrainStep(unittest.TestCase):
         import train_step
         from model_config import NAMES, Config
 
-        from spillway_jax import names, policy
+        import spillway.jax as sj
 
-        cls.jax, cls.names, cls.policy, cls.step = jax, names, policy, train_step
+        cls.jax, cls.sj, cls.step = jax, sj, train_step
         cls.known = NAMES
         cls.config = Config(layers=3, d_model=32, heads=4, kv_heads=2, head_dim=8, ff=64,
                             vocab=97, batch=4, seq=16, loss_chunks=4, attention="xla")  # fmt: skip
@@ -42,9 +42,7 @@ class TrainStep(unittest.TestCase):
     def make(cls, choice):
         """The jitted step; made once a choice, because compiling is what takes the time."""
         chosen = {name: choice for name in cls.known}
-        return cls.step.make_train_step(
-            cls.config, cls.mesh, cls.policy.make_checkpoint_policy(chosen)
-        )
+        return cls.step.make_train_step(cls.config, cls.mesh, cls.sj.policy(chosen, cls.known))
 
     def state(self):
         shardings = self.step.state_shardings(self.config, self.mesh)
@@ -79,8 +77,8 @@ class TrainStep(unittest.TestCase):
         self.assertFalse(bool((before[:, -1] == after[:, -1]).all()))
 
     def test_names_on_a_real_trace(self):
-        traced = self.make("keep").trace(*self.step.abstract_arguments(self.config, self.mesh))
-        found = self.names.collect_names(traced.jaxpr)
+        arguments = self.step.abstract_arguments(self.config, self.mesh)
+        found = self.sj.names(self.make("keep"), *arguments)["names"]
         self.assertEqual([entry["name"] for entry in found], list(self.known))
         for entry in found:
             with self.subTest(entry["name"]):

@@ -118,9 +118,9 @@ TEST_CASE("a broken sidecar of names is refused by every command in the same wor
   const Row rows[] = {
       {"an empty file", "", ": error: is empty\n"},
       {"no JSON", "{\n\"names\": [\n}",
-       ":3: error: is not JSON\n  the names sidecar is written by python/spillway_jax\n"},
+       ":3: error: is not JSON\n  the names sidecar is written by spillway.jax.names\n"},
       {"no UTF-8", "{\"schema\": \"\xff\"}",
-       ":1: error: is not JSON\n  the names sidecar is written by python/spillway_jax\n"},
+       ":1: error: is not JSON\n  the names sidecar is written by spillway.jax.names\n"},
       {"no object", "[]", ": error:" + list},
       {"no names", "{}", ": error:" + list},
       {"names that are no list", schema + R"("names": {}})", ": error:" + list},

@@ -44,7 +44,7 @@ TEST_CASE("mistakes have one message and a code") {
        "XLA_FLAGS=\"--xla_dump_to=DIR "
        "--xla_dump_hlo_as_text\"\n"},
       {"inspect examples/jax/dumps/keep --names README.md", 3,
-       "README.md:1: error: is not JSON\n  the names sidecar is written by python/spillway_jax\n"},
+       "README.md:1: error: is not JSON\n  the names sidecar is written by spillway.jax.names\n"},
       {"simulate examples/jax/dumps/keep --hw gb200 --topology 3", 2,
        "error: --topology '3' is not hosts x GPUs\n  for example --topology 32x4\n"},
       {"flags --jaxlib newest", 2,

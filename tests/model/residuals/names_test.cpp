@@ -71,7 +71,7 @@ TEST_CASE("what cannot be read is refused, with the place and what would be righ
     std::string text, error;
   };
   const std::string not_json =
-      "1: error: is not JSON\n  the names sidecar is written by python/spillway_jax";
+      "1: error: is not JSON\n  the names sidecar is written by spillway.jax.names";
   const std::string no_list =
       " error: has no list 'names'\n  the names sidecar has schema "
       "spillway.names/1";
@@ -81,7 +81,7 @@ TEST_CASE("what cannot be read is refused, with the place and what would be righ
       {"", " error: is empty"},
       {"names", not_json},
       {"{\"names\": [\n  {\"name\": \"x\",\n   'shape': []}\n]}",
-       "3: error: is not JSON\n  the names sidecar is written by python/spillway_jax"},
+       "3: error: is not JSON\n  the names sidecar is written by spillway.jax.names"},
       {"{\"names\": [", not_json},
       {"{\"names\": \"\xff\"}", not_json},
       {R"({"schema": "spillway.names/1", "names": [], "devices": 1e999})",

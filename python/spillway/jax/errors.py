@@ -14,3 +14,12 @@ class UserError(Exception):
     def __init__(self, message: str, exit_code: int = WRONG_COMMAND_LINE):
         super().__init__(message)
         self.exit_code = exit_code
+
+
+def import_jax():
+    """The `jax` module, or a UserError that says how to install it."""
+    try:
+        import jax
+    except ImportError as error:
+        raise UserError(f"this needs JAX ({error}): pip install jax", WRONG_INPUT) from None
+    return jax

@@ -8,8 +8,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from spillway_jax import dump
-from spillway_jax.errors import UserError
+from spillway.jax import xla_dump
+from spillway.jax.errors import UserError
 
 ASSIGNMENT = """\
 BufferAssignment:
@@ -54,7 +54,7 @@ def write_dump(folder: Path) -> None:
 
 class Flags(unittest.TestCase):
     def flags(self, *args, **kwargs):
-        return dump.compile_flags(*args, **kwargs)[len(dump.NO_AUTOTUNING) :]
+        return xla_dump.compile_flags(*args, **kwargs)[len(xla_dump.NO_AUTOTUNING) :]
 
     def test_flags(self):
         off = "--xla_disable_hlo_passes=rematerialization"
@@ -72,15 +72,21 @@ class Flags(unittest.TestCase):
             with self.subTest(name):
                 self.assertEqual(self.flags(extra, keep_xla_remat=keep), expected)
 
-    def test_variable(self):
+    def test_compiler_options(self):
         rows = [
-            (["--xla_a=1", "--xla_b"], "--xla_a=1 --xla_b"),
-            (["--xla_dump_to=/a b"], "--xla_dump_to='/a b'"),
-            (["--xla_dump_to=/it's here"], '--xla_dump_to="/it\'s here"'),
+            ("--xla_a=1", "xla_a", "1"),
+            ("--xla_a=true", "xla_a", True),
+            ("--xla_a=False", "xla_a", False),
+            ("--xla_a", "xla_a", True),
+            ("--xla_a=", "xla_a", ""),
+            ("--xla_a=b=c d", "xla_a", "b=c d"),
         ]
-        for flags, expected in rows:
-            with self.subTest(expected):
-                self.assertEqual(dump.flags_variable(flags), expected)
+        for flag, name, value in rows:
+            with self.subTest(flag):
+                self.assertEqual(xla_dump.compiler_options([flag]), {name: value})
+
+    def test_of_a_flag_given_twice_the_last_wins(self):
+        self.assertEqual(xla_dump.compiler_options(["--xla_a=1", "--xla_a=2"]), {"xla_a": "2"})
 
     def test_refused(self):
         for extra, message in (
@@ -88,7 +94,7 @@ class Flags(unittest.TestCase):
             ("--xla_a='1", "the XLA flags cannot be read: No closing quotation"),
         ):
             with self.subTest(extra), self.assertRaises(UserError) as caught:
-                dump.compile_flags(extra)
+                xla_dump.compile_flags(extra)
             self.assertEqual(str(caught.exception), message)
 
 
@@ -100,23 +106,23 @@ class Reading(unittest.TestCase):
         write_dump(self.folder)
 
     def test_totals(self):
-        self.assertEqual(dump.allocated_bytes(ASSIGNMENT), {0: 360, 5: 4096})
-        self.assertEqual(dump.reported_bytes(REPORT), {0: 360, 5: 4096})
+        self.assertEqual(xla_dump.allocated_bytes(ASSIGNMENT), {0: 360, 5: 4096})
+        self.assertEqual(xla_dump.reported_bytes(REPORT), {0: 360, 5: 4096})
         self.assertEqual(
-            dump.allocation_summary(self.folder), {"device_bytes": 360, "host_bytes": 4096}
+            xla_dump.allocation_summary(self.folder), {"device_bytes": 360, "host_bytes": 4096}
         )
 
     def test_totals_that_disagree(self):
         (self.folder / f"{NAME}-memory-usage-report.txt").write_text(REPORT.replace("360", "361"))
         with self.assertRaises(UserError) as caught:
-            dump.allocation_summary(self.folder)
+            xla_dump.allocation_summary(self.folder)
         self.assertIn("sum to {0: 360, 5: 4096}", str(caught.exception))
 
     def test_remat_clones(self):
-        self.assertEqual(dump.count_remat_clones(PROGRAM), 2)
+        self.assertEqual(xla_dump.count_remat_clones(PROGRAM), 2)
 
     def test_pack(self):
-        dump.pack(self.folder, "lean")
+        xla_dump.pack(self.folder, "lean")
         self.assertEqual(
             sorted(path.name for path in self.folder.iterdir()),
             [
@@ -126,22 +132,22 @@ class Reading(unittest.TestCase):
                 "jit_train_step.thunk_sequence.txt.gz",
             ],
         )
-        packed = dump.find_file(self.folder, "after_optimizations.txt")
-        self.assertEqual(dump.read_text(packed), PROGRAM)
+        packed = xla_dump.find_file(self.folder, "after_optimizations.txt")
+        self.assertEqual(xla_dump.read_text(packed), PROGRAM)
         self.assertEqual(packed.read_bytes(), gzip.compress(PROGRAM.encode(), 9, mtime=0))
-        self.assertEqual(dump.allocation_summary(self.folder)["device_bytes"], 360)
+        self.assertEqual(xla_dump.allocation_summary(self.folder)["device_bytes"], 360)
 
     def test_pack_removes_nothing_if_a_file_is_missing(self):
         before = sorted(self.folder.iterdir())
         with self.assertRaises(UserError) as caught:
-            dump.pack(self.folder, "full")
+            xla_dump.pack(self.folder, "full")
         self.assertIn("one file *after_optimizations.hlo.pb, and holds none", str(caught.exception))
         self.assertEqual(sorted(self.folder.iterdir()), before)
 
     def test_two_programs_in_one_folder(self):
         (self.folder / "module_0002.jit_f.sm_10.0a_gpu_after_optimizations.txt").write_text("")
         with self.assertRaises(UserError) as caught:
-            dump.find_file(self.folder, "after_optimizations.txt")
+            xla_dump.find_file(self.folder, "after_optimizations.txt")
         self.assertIn("should hold one file", str(caught.exception))
 
 

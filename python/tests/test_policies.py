@@ -6,8 +6,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from spillway_jax.errors import UserError
-from spillway_jax.policy import complete_policy, names_with, parse_policy
+from spillway.jax.errors import UserError
+from spillway.jax.policies import complete_policy, names_with, parse_policy
 
 KNOWN = ("query_proj", "key_proj", "mlpwi_0")
 

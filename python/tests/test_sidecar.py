@@ -11,8 +11,8 @@ from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from spillway_jax import names
-from spillway_jax.names import bytes_per_device, collect_names, portable_path, write_names
+from spillway.jax import sidecar
+from spillway.jax.sidecar import bytes_per_device, collect_names, make_sidecar, portable_path
 
 
 def jaxpr(*equations):
@@ -95,8 +95,9 @@ class Sidecar(unittest.TestCase):
     def test_written(self):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "names.json"
-            with mock.patch("spillway_jax.names.metadata.version", return_value="0.12.0.1"):
-                write_names(path, [entry("a", [2, 3], "scan", 5)], devices=8)
+            with mock.patch("spillway.jax.sidecar.metadata.version", return_value="0.12.0.1"):
+                made = make_sidecar([entry("a", [2, 3], "scan", 5)], 8, sidecar.jaxlib_version())
+                made.write(path)
             self.assertEqual(
                 json.loads(path.read_text()),
                 {
@@ -110,10 +111,26 @@ class Sidecar(unittest.TestCase):
             )
 
     def test_no_version_where_jaxlib_is_not_installed(self):
-        gone = names.metadata.PackageNotFoundError
-        with mock.patch("spillway_jax.names.metadata.version", side_effect=gone):
-            self.assertEqual(names.jaxlib_version(), "")
-        self.assertNotIn("jaxlib", names.names_document([], devices=1))
+        gone = sidecar.metadata.PackageNotFoundError
+        with mock.patch("spillway.jax.sidecar.metadata.version", side_effect=gone):
+            self.assertEqual(sidecar.jaxlib_version(), "")
+        self.assertNotIn("jaxlib", make_sidecar([], devices=1))
+
+    def test_printed(self):
+        made = make_sidecar(
+            [entry("layer_input", [2, 3], "scan", 5), entry("a", [4], "", 1, "float32")], devices=8
+        )
+        self.assertEqual(
+            repr(made),
+            "2 checkpoint names, 8 device(s)\n"
+            "  layer_input  bfloat16[2,3] x 5\n"
+            "  a            float32[4]",
+        )
+
+    def test_listed_names(self):
+        entries = [entry("a", [2], "", 1), entry("b", [2], "", 1), entry("a", [4], "", 1)]
+        for given in (make_sidecar(entries, 1), entries, ["a", "b", "a"], ("a", "b")):
+            self.assertEqual(sidecar.listed_names(given), ["a", "b"])
 
     def test_bytes_per_device(self):
         rows = [("bfloat16", 2 * 24 // 4), ("float32", 4 * 24 // 4), ("float8_e4m3fn", 24 // 4),

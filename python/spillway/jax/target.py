@@ -5,7 +5,9 @@ from `hw_profiles/<id>.yaml`, its generation's from `gpu_architectures`. Left ou
 speeds, which XLA has no place for.
 """
 
+import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +18,11 @@ from .gpu_architectures import BY_COMPUTE_CAPABILITY, PRIMITIVE_TYPES, Architect
 # device. With a live one it takes the allocator's pool instead, the memory fraction x HBM.
 # (`GetSchedulerMemoryLimit` in XLA's gpu_hlo_schedule.cc; integers there, so integers here.)
 AHEAD_OF_TIME_PERCENT = 80
+
+# The profiles of the repository, installed with this package. The variable names folders that are
+# looked into first, as it does for the `spillway` binary.
+PROFILES = Path(__file__).parent / "hw_profiles"
+PROFILES_VARIABLE = "SPILLWAY_HW_PROFILES"
 
 # What the compiler is told to expect on the machine. cuDNN's version decides which attention
 # kernels may be called; the rest is there because XLA wants it.
@@ -48,21 +55,31 @@ class Gpu:
     hbm_bytes_per_second: int
 
 
-def find_profile(name_or_path: str, folder: Path) -> Path:
-    """The profile file for `gb200` (looked up in `folder`) or for a path to a YAML file.
+def profile_folders() -> list[Path]:
+    """Where ids are looked up: the folders of SPILLWAY_HW_PROFILES, then this package's own."""
+    named = os.environ.get(PROFILES_VARIABLE, "").split(os.pathsep)
+    return [*(Path(folder) for folder in named if folder), PROFILES]
 
-    Raises UserError, with the ids there are, if there is no such file.
+
+def find_profile(name_or_path: str | os.PathLike, folders: Iterable[Path] | None = None) -> Path:
+    """The profile file for `gb200`, looked up in `folders`, or for a path to a YAML file.
+
+    `folders` are `profile_folders()` if None. Raises UserError, with the ids there are, if there
+    is no such file.
     """
-    looks_like_path = "/" in name_or_path or name_or_path.endswith((".yaml", ".yml"))
-    path = Path(name_or_path) if looks_like_path else folder / f"{name_or_path}.yaml"
-    if path.is_file():
-        return path
-    if looks_like_path:
-        raise UserError(f"there is no hardware profile {path}", WRONG_INPUT)
-    known = sorted(file.stem for file in folder.glob("*.yaml"))
+    name_or_path = os.fspath(name_or_path)
+    folders = profile_folders() if folders is None else list(folders)
+    if "/" in name_or_path or name_or_path.endswith((".yaml", ".yml")):
+        if not Path(name_or_path).is_file():
+            raise UserError(f"there is no hardware profile {name_or_path}", WRONG_INPUT)
+        return Path(name_or_path)
+    for folder in folders:
+        if (folder / f"{name_or_path}.yaml").is_file():
+            return folder / f"{name_or_path}.yaml"
+    known = sorted({file.stem for folder in folders for file in folder.glob("*.yaml")})
     raise UserError(
-        f"there is no hardware profile '{name_or_path}' in {folder}; "
-        + (f"there are {', '.join(known)}" if known else "the folder holds none")
+        f"there is no hardware profile '{name_or_path}' in {', '.join(map(str, folders))}; "
+        + (f"there are {', '.join(known)}" if known else "there is none at all")
     )
 
 

@@ -3,15 +3,17 @@
 XLA never sees the names (`checkpoint_name` lowers to nothing), so a dump alone cannot say which
 buffer is `query_proj`. The traced step can: it still holds each name, with shape and source line.
 
-    traced = jax.jit(step).trace(*abstract_arguments)
-    write_names("names.json", collect_names(traced.jaxpr), devices=8)
+    names(step, state, batch).write("names.json")
 """
 
 import json
 import math
 import os
 import re
+from collections.abc import Iterable, Mapping
 from importlib import metadata
+
+from . import tracing
 
 SCHEMA = "spillway.names/1"
 NOTE = "global shapes, before partitioning; layers = product of enclosing scan lengths"
@@ -54,16 +56,8 @@ def _walk(jaxpr, path: tuple[str, ...], layers: int, found: list[dict]) -> None:
         if kind in ("scan", "while"):
             inner_path = (*path, kind)
             inner_layers = layers * equation.params.get("length", 1)
-        for inner in _inner_jaxprs(equation.params):
+        for inner in tracing.inner_jaxprs(equation.params):
             _walk(inner, inner_path, inner_layers, found)
-
-
-def _inner_jaxprs(params: dict):
-    for value in params.values():
-        for item in value if isinstance(value, (list, tuple)) else (value,):
-            item = getattr(item, "jaxpr", item)
-            if hasattr(item, "eqns"):
-                yield item
 
 
 def source_line(equation) -> str:
@@ -103,21 +97,55 @@ def portable_path(file: str) -> str:
     return os.sep.join(file.split(os.sep)[-2:]).lstrip(os.sep)
 
 
-def names_document(names: list[dict], devices: int, jaxlib: str = "") -> dict:
-    """The sidecar as plain data.
+class Sidecar(dict):
+    """The sidecar as plain data, schema spillway.names/1; printed, a table of the names.
 
     `devices` is what one step is partitioned over, `jaxlib` the version that compiles it: with it
-    `spillway inspect` says what is known of that version.
+    `spillway inspect` says what is known of that version. `names` are `collect_names`'s entries.
     """
+
+    def write(self, path: str | os.PathLike) -> None:
+        """Writes what `spillway ... --names` reads."""
+        with open(path, "w", encoding="utf-8") as out:
+            json.dump(self, out, indent=1)
+            out.write("\n")
+
+    def __repr__(self) -> str:
+        lines = [f"{len(self['names'])} checkpoint names, {self['devices']} device(s)"]
+        width = max((len(entry["name"]) for entry in self["names"]), default=0)
+        for entry in self["names"]:
+            shape = f"{entry['dtype']}[{','.join(map(str, entry['shape']))}]"
+            times = f" x {entry['layers']}" if entry["layers"] > 1 else ""
+            lines.append(f"  {entry['name']:<{width}}  {shape}{times}  {entry['source']}".rstrip())
+        return "\n".join(lines)
+
+
+def make_sidecar(names: list[dict], devices: int, jaxlib: str = "") -> Sidecar:
+    """The sidecar of `names` for a step over `devices`, compiled by a version of jaxlib."""
     version = {"jaxlib": jaxlib} if jaxlib else {}
-    return {"schema": SCHEMA, "note": NOTE, "devices": devices, **version, "names": names}
+    return Sidecar(schema=SCHEMA, note=NOTE, devices=devices, **version, names=names)
 
 
-def write_names(path: str | os.PathLike, names: list[dict], devices: int) -> None:
-    """Writes the sidecar that `spillway ... --names` reads, with the version of jaxlib here."""
-    with open(path, "w", encoding="utf-8") as out:
-        json.dump(names_document(names, devices, jaxlib_version()), out, indent=1)
-        out.write("\n")
+def names(step, *args, kwargs: Mapping | None = None, devices: int | None = None) -> Sidecar:
+    """The checkpoint names of a step. Needs JAX; traces the step, compiles nothing.
+
+    step     a function, a jitted one, or one that is traced already (`jax.stages.Traced`)
+    args     its arguments: arrays, or `jax.ShapeDtypeStruct`s, whose shapes are global ones
+    kwargs   its keyword arguments, if any
+    devices  what the step is partitioned over; None finds it in the shardings, 1 without any
+
+    Returns a `Sidecar`, a dict with a `write(path)`. What JAX raises while tracing passes through.
+    """
+    traced = tracing.trace(step, args, kwargs)
+    count = devices or tracing.device_count(traced, (args, kwargs))
+    return make_sidecar(collect_names(traced.jaxpr), count, jaxlib_version())
+
+
+def listed_names(names: Mapping | Iterable) -> list[str]:
+    """The names themselves, each once, of a `Sidecar`, its entries, or a list of names."""
+    entries = names["names"] if isinstance(names, Mapping) else names
+    texts = (entry["name"] if isinstance(entry, Mapping) else entry for entry in entries)
+    return list(dict.fromkeys(texts))
 
 
 def jaxlib_version() -> str:

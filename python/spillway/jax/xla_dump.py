@@ -54,28 +54,28 @@ def compile_flags(extra: str = "", keep_xla_remat: bool = False) -> list[str]:
     return flags + ([disable + ",".join(disabled)] if disabled else [])
 
 
-def dump_flags(folder: Path, module: str, proto: bool = False) -> list[str]:
-    """The flags that write the dump of the module whose name matches `module` into a folder."""
+def dump_flags(folder: Path, proto: bool = False) -> list[str]:
+    """The flags that write a dump of what is compiled into a folder, if `proto` as .hlo.pb too."""
     return [
         f"--xla_dump_to={folder}",
-        f"--xla_dump_hlo_module_re={module}",
         "--xla_dump_hlo_as_text",
         "--xla_dump_latency_hiding_schedule",
         *(["--xla_dump_hlo_as_proto"] if proto else []),
     ]
 
 
-def flags_variable(flags: list[str]) -> str:
-    """The flags as XLA_FLAGS holds them: blanks between, quotes around a value with a blank."""
+def compiler_options(flags: list[str]) -> dict[str, str | bool]:
+    """The flags as `compiler_options` of one compile, which need no restart as XLA_FLAGS does.
 
-    def word(flag: str) -> str:
-        name, equals, value = flag.partition("=")
-        if not re.search(r"\s", value):
-            return flag
-        quote = '"' if "'" in value else "'"
-        return f"{name}{equals}{quote}{value}{quote}"
-
-    return " ".join(map(word, flags))
+    A flag without a value is switched on. XLA takes true and false for a flag here, and texts for
+    everything else.
+    """
+    words = {"true": True, "false": False}
+    options: dict[str, str | bool] = {}
+    for flag in flags:
+        name, equals, value = flag.removeprefix("--").partition("=")
+        options[name] = words.get(value.lower(), value) if equals else True
+    return options
 
 
 def find_file(folder: Path, suffix: str) -> Path:

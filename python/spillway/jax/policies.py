@@ -9,11 +9,57 @@ A policy is a plain dict, name -> choice:
 `jax.checkpoint` recomputes whatever nobody asked for, so a missing name means `recompute`.
 """
 
+import os
+import warnings
 from collections.abc import Iterable, Mapping
 
-from .errors import UserError
+from . import plans
+from .errors import UserError, import_jax
+from .sidecar import listed_names
 
-CHOICES = ("keep", "offload", "recompute")
+CHOICES = plans.CHOICES
+
+# What a plan may move that no checkpoint policy decides: where arguments of the step live.
+STATE = ("optimizer", "params")
+
+
+def policy(plan: Mapping | str | os.PathLike, names: Mapping | Iterable | None = None):
+    """A plan as the policy that `jax.checkpoint(layer, policy=)` takes. Needs JAX.
+
+    plan   name -> keep, offload or recompute; or the answer of `spillway plan --json`, or a plan
+           file (YAML or JSON with a `policy`), read or as a path
+    names  what `names` returned for the step, or a list of names. With it a name that the step
+           does not have is an error; JAX would ignore it without a word, and move nothing
+
+    A name that the plan does not hold is recomputed. Offloaded tensors go to pinned host memory.
+    Warns if the plan says that it does not fit, or if it moves optimizer state or parameters, which
+    is for `jax.device_put` to do and not for a checkpoint policy.
+
+    Raises UserError for a file that cannot be read or is no plan, a choice that does not exist, an
+    unknown name, and a plan that was made without names (it calls tensors r0, r1, ...).
+    """
+    known = None if names is None else listed_names(names)
+    choices, remarks = checkpoint_choices(plan, known or ())
+    for remark in remarks:
+        warnings.warn(remark, stacklevel=2)
+    return make_checkpoint_policy(choices if known is None else complete_policy(choices, known))
+
+
+def checkpoint_choices(
+    plan: Mapping | str | os.PathLike, known: Iterable[str] = ()
+) -> tuple[dict[str, str], list[str]]:
+    """What of a plan is for a checkpoint policy, and what its reader should be told of the rest."""
+    read, remarks = plans.read_plan(plan), []
+    if not read.fits:
+        remarks.append("this plan does not fit its budget; it is the one that misses it least")
+    choices = dict(read.choices)
+    for name in STATE:
+        if name not in known and choices.pop(name, None) == "offload":
+            remarks.append(
+                f"'{name}' on the host is not part of a checkpoint policy: keep it there with "
+                "shardings of memory_kind='pinned_host', and jax.device_put around its use"
+            )
+    return choices, remarks
 
 
 def parse_policy(texts: Iterable[str]) -> dict[str, str]:
@@ -30,11 +76,7 @@ def parse_policy(texts: Iterable[str]) -> dict[str, str]:
             name, equals, choice = (part.strip() for part in word.partition("="))
             if not equals or not name:
                 raise UserError(f"'{word}' is not name=choice, for example query_proj=offload")
-            if choice not in CHOICES:
-                raise UserError(
-                    f"'{choice}' is no choice for '{name}': say {', '.join(CHOICES[:-1])} "
-                    f"or {CHOICES[-1]}"
-                )
+            plans.check_choice(name, choice)
             if policy.setdefault(name, choice) != choice:
                 raise UserError(f"'{name}' is given both {policy[name]} and {choice}")
     return policy
@@ -66,8 +108,7 @@ def make_checkpoint_policy(policy: Mapping[str, str]):
 
     Offloaded tensors go from `device` memory to `pinned_host`.
     """
-    import jax
-
+    jax = import_jax()
     return jax.checkpoint_policies.save_and_offload_only_these_names(
         names_which_can_be_saved=names_with(policy, "keep"),
         names_which_can_be_offloaded=names_with(policy, "offload"),

@@ -165,6 +165,7 @@ Result<PolicyCase> Evaluator::evaluate(const Policy& policy,
     return run(policy, planned, given);
   const MemoryTotals totals = sum_totals(assign_memory(planned, given));
   const Reordered ordered = reorder(planned, given, profile_, order_options(settings, totals));
+  if (getenv("DUMPO")) { FILE* f = fopen(getenv("DUMPO"), "w"); for (const ComputationId id : ids(ordered.program.computations)) { const Computation& c = ordered.program[id]; if (ordered.order.schedule.order[id].empty()) continue; fprintf(f, "\n%s {\n", std::string(c.name()).c_str()); for (InstructionIndex i : ordered.order.schedule.order[id]) { fprintf(f, "  %s = %s (", std::string(c[i].name).c_str(), std::string(c[i].opcode_text).c_str()); for (auto& o : c.operands(i)) fprintf(f, "%s ", std::string(c[o.instruction].name).c_str()); fprintf(f, ") cp=%s\n", std::string(c.attribute(i, "control-predecessors").value_or("")).c_str()); } fprintf(f, "}\n"); } fclose(f); }
   return run(policy, ordered.program, ordered.order.schedule);
 }
 
@@ -174,6 +175,7 @@ Result<PolicyCase> Evaluator::run(const Policy& policy, const Program& program,
       simulate(program, schedule, assign_memory(program, schedule), profile_, topology_,
                {.base_costs = &costs_, .copy_streams = copy_streams_});
   if (!simulated.ok()) return simulated.error();
+  if (getenv("DBGS")) fprintf(stderr, "step %.4f compute %.4f coll busy %.4f exposed d2h %.4f h2d %.4f coll %.4f slices %.4f idle %.4f\n", simulated->step.value(), simulated->compute_busy.value(), simulated->collective_busy.value(), simulated->exposed_device_to_host.value(), simulated->exposed_host_to_device.value(), simulated->exposed_collective.value(), simulated->exposed_slices.value(), simulated->idle.value());
   return case_of(policy, *simulated);
 }
 

@@ -135,11 +135,11 @@ class Merger {
 
   void replace(Operand value, Operand kept) {
     if (value == kept) return;
+    ComputationEditor& edited = editor_.edit(id_);
+    // Fusions of several results may need the one for the other.
+    if (edited.depends_on(kept.instruction.index, value.instruction.index)) std::swap(kept, value);
     const Shape shape = body_.shape_of(value), other = body_.shape_of(kept);
     if (other.space() != shape.space() || other.bytes() != shape.bytes()) return;
-    ComputationEditor& edited = editor_.edit(id_);
-    // A fusion of several results may need the one for the other.
-    if (edited.depends_on(kept.instruction.index, value.instruction.index)) return;
     Reference to{kept.instruction.index, kept.node};
     if (!same_layout(other, shape)) {
       ComputationEditor::Node renaming =

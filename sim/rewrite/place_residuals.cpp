@@ -5,6 +5,7 @@
 
 #include "model/program/call_graph.h"
 #include "sim/rewrite/async_slice.h"
+#include "sim/rewrite/plain_copy.h"
 #include "sim/rewrite/stack_access.h"
 
 namespace spillway {
@@ -88,6 +89,10 @@ class PlacementRewrite {
     for (const PlacementChange& change : moved)
       if (change.placement == Placement::kPinnedHost)
         place_reloads(residuals_.residuals[change.residual]);
+    for (const auto& [body, dones] : host_copies_) {
+      PlainCopies copies(out_, body);
+      for (const Handle done : dones) copies.unfuse(done);
+    }
     return out_.finish();
   }
 
@@ -122,6 +127,7 @@ class PlacementRewrite {
     InstructionId initial;  ///< the tuple that its forward loop begins with
   };
   std::map<BufferId, Target> target_;
+  std::map<ComputationId, std::vector<Handle>> host_copies_;  ///< their dones, by body
 };
 
 /// Every shape that shows a moved stack says where it now lies.
@@ -283,6 +289,7 @@ void PlacementRewrite::place_offload(const Residual& residual) {
     place_after_operands(body, residual.write.instruction.instruction.index);
   place_after_operands(body, body[done].operands[0].handle);
   place_before_users(body, done);
+  host_copies_[body_id].push_back(done);
 }
 
 /// One copy brings the slice to HBM; whoever read the stack reads that.
@@ -292,6 +299,7 @@ void PlacementRewrite::place_reloads(const Residual& residual) {
   const Reference slice = fetch_slice(program_, memory_, out_, residual);
   hoist(body, body[slice.handle].operands[0].handle);
   place_before_users(body, slice.handle);
+  host_copies_[body_id].push_back(slice.handle);
 }
 
 /// Whoever can slices the stack by itself; for the others the slice is made right before its use.

@@ -140,7 +140,7 @@ XlaOrderOptions Evaluator::order_options(const ScheduleSettings& settings,
   options.limits.starts_collectives_early = settings.starts_collectives_early;
   // A live run compiles for JAX's pool.
   options.limits.memory =
-      scheduler_limit(totals, budget_.pool, static_cast<int>(settings.memory_slop_percent));
+      scheduler_limit(totals, getenv("AOT") ? ahead_of_time_base(profile_.device.hbm_capacity.value) : budget_.pool, static_cast<int>(settings.memory_slop_percent));
   options.fencing_threshold = settings.fencing_threshold_bytes;
   options.fencing_slack = static_cast<std::int32_t>(settings.fencing_slack_windows);
   return options;

@@ -1,31 +1,37 @@
 #include "sim/schedule/reorder.h"
 
+#include <map>
+
+#include "sim/rewrite/copy_counters.h"
 #include "sim/rewrite/open_collectives.h"
 #include "sim/schedule/recompute_fences.h"
 
 namespace spillway {
 namespace {
 
-/// The given order, in which a collective that was opened stands twice.
-Schedule open_schedule(const Program& opened, const Program& program, const Schedule& given) {
+/// The given order with what was added where it stands in the text: right in front of what follows.
+Schedule order_with_additions(const Program& added, const Program& program, const Schedule& given) {
   Schedule schedule;
-  schedule.order.resize(opened.computations.size());
+  schedule.order.resize(added.computations.size());
   for (const ComputationId id : ids(program.computations)) {
     if (given.order[id].empty()) continue;
-    // Numbers of instructions shift by the starts that stand before them.
-    std::vector<std::uint32_t> shift(program[id].size());
-    std::uint32_t starts = 0;
-    const bool is_open = opened[id].size() != program[id].size();
-    for (const InstructionIndex i : program[id].instructions()) {
-      if (is_open && is_collective(program[id][i].opcode)) ++starts;
-      shift[i.index] = starts;
+    if (added.computations[id] == program.computations[id]) {
+      schedule.order[id] = given.order[id];
+      continue;
     }
-    for (const InstructionIndex i : given.order[id]) {
-      const InstructionIndex now(i.index + shift[i.index]);
-      if (is_open && is_collective(program[id][i].opcode))
-        schedule.order[id].push_back(InstructionIndex(now.index - 1u));
-      schedule.order[id].push_back(now);
+    std::map<std::string_view, InstructionIndex> before;
+    for (const InstructionIndex i : program[id].instructions()) before[program[id][i].name] = i;
+    std::map<InstructionIndex, std::vector<InstructionIndex>> now;  // by what they were
+    std::vector<InstructionIndex> waiting;
+    for (const InstructionIndex i : added[id].instructions()) {
+      waiting.push_back(i);
+      const auto found = before.find(added[id][i].name);
+      if (found == before.end()) continue;
+      now[found->second] = std::move(waiting);
+      waiting.clear();
     }
+    for (const InstructionIndex i : given.order[id])
+      schedule.order[id].insert(schedule.order[id].end(), now[i].begin(), now[i].end());
   }
   return schedule;
 }
@@ -34,8 +40,9 @@ Schedule open_schedule(const Program& opened, const Program& program, const Sche
 
 Reordered reorder(const Program& program, const Schedule& given, const HardwareProfile& profile,
                   const XlaOrderOptions& options) {
-  const Program opened = open_collectives(program);
-  const Schedule order = open_schedule(opened, program, given);
+  const Program opened =
+      getenv("NOCC") ? open_collectives(program) : copy_counters(open_collectives(program));
+  const Schedule order = order_with_additions(opened, program, given);
   const MemoryAssignment memory = assign_memory(opened, order);
   auto precedences = find_precedences(opened, memory);
   const auto fences = find_recompute_fences(opened, memory);

@@ -73,7 +73,7 @@ std::optional<Error> run_cases(const Evaluator& evaluator, const std::vector<Pol
                    "",
                    "say so: --flag xla_gpu_enable_latency_hiding_scheduler=true"};
     for (const Policy& policy : policies) {
-      Result<PolicyCase> outcome = getenv("RULE") ? evaluator.evaluate(policy) : evaluator.evaluate(policy, *settings);
+      Result<PolicyCase> outcome = evaluator.evaluate(policy, *settings);
       if (!outcome.ok()) return outcome.error();
       result.cases.push_back({{policy, flags}, std::move(outcome).value()});
     }

@@ -36,6 +36,7 @@ Result<Budget> make_budget(const HardwareProfile& profile, const Topology& topol
   budget.reserve = profile.device.reserve.value;
   budget.fraction = wishes.fraction.value_or(kDefaultMemoryFraction);
   budget.pool = pool_of(budget.hbm, budget.fraction);
+  budget.pool_is_stated = wishes.fraction || wishes.hbm_limit;
   if (wishes.hbm_limit && *wishes.hbm_limit > budget.hbm)
     return Error{ErrorKind::kUsage,
                  "--hbm-limit " + format_bytes(*wishes.hbm_limit) + " is above the HBM of " +

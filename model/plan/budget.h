@@ -30,6 +30,7 @@ struct Budget {
   Bytes hbm;                                 ///< of the device
   Bytes reserve;                             ///< beside the pool
   Bytes pool;                                ///< what the program may allocate
+  bool pool_is_stated = false;               ///< by the user, rather than JAX's default
   double fraction = kDefaultMemoryFraction;  ///< pool / hbm
   Bytes host;                                ///< pinned host memory of each device
   std::string host_origin;                   ///< what set `host`, for messages

@@ -10,7 +10,6 @@
 #include "sim/rewrite/place_residuals.h"
 
 namespace spillway {
-void debug_dump(const Program& p);
 namespace {
 
 /// Whether a rewrite left the program as it was.
@@ -138,9 +137,12 @@ XlaOrderOptions Evaluator::order_options(const ScheduleSettings& settings,
   options.limits.collectives = static_cast<std::int32_t>(settings.collectives);
   options.limits.async_computes = static_cast<std::int32_t>(settings.async_computes);
   options.limits.starts_collectives_early = settings.starts_collectives_early;
-  // A live run compiles for JAX's pool.
+  // A live run compiles for the pool it has; what is only assumed to be run, ahead of time.
+  const Bytes base = budget_.pool_is_stated
+                         ? budget_.pool
+                         : ahead_of_time_base(profile_.device.hbm_capacity.value);
   options.limits.memory =
-      scheduler_limit(totals, getenv("AOT") ? ahead_of_time_base(profile_.device.hbm_capacity.value) : budget_.pool, static_cast<int>(settings.memory_slop_percent));
+      scheduler_limit(totals, base, static_cast<int>(settings.memory_slop_percent));
   options.fencing_threshold = settings.fencing_threshold_bytes;
   options.fencing_slack = static_cast<std::int32_t>(settings.fencing_slack_windows);
   return options;
@@ -157,7 +159,6 @@ Result<PolicyCase> Evaluator::evaluate(const Policy& policy,
           ErrorKind::kUsage, "pipelining is simulated for copies that XLA made only", {}, "", ""};
     planned = pipeline_host_copies(planned);
   }
-  debug_dump(planned);
   const Schedule given = text_schedule(planned).value();
   // What XLA pipelines it orders with copies of the carry that are gone afterwards, and without
   // them the order comes out worse than the rewrite's own: docs/schedule.md.
@@ -165,7 +166,6 @@ Result<PolicyCase> Evaluator::evaluate(const Policy& policy,
     return run(policy, planned, given);
   const MemoryTotals totals = sum_totals(assign_memory(planned, given));
   const Reordered ordered = reorder(planned, given, profile_, order_options(settings, totals));
-  if (getenv("DUMPO")) { FILE* f = fopen(getenv("DUMPO"), "w"); for (const ComputationId id : ids(ordered.program.computations)) { const Computation& c = ordered.program[id]; if (ordered.order.schedule.order[id].empty()) continue; fprintf(f, "\n%s {\n", std::string(c.name()).c_str()); for (InstructionIndex i : ordered.order.schedule.order[id]) { fprintf(f, "  %s = %s (", std::string(c[i].name).c_str(), std::string(c[i].opcode_text).c_str()); for (auto& o : c.operands(i)) fprintf(f, "%s ", std::string(c[o.instruction].name).c_str()); fprintf(f, ") cp=%s\n", std::string(c.attribute(i, "control-predecessors").value_or("")).c_str()); } fprintf(f, "}\n"); } fclose(f); }
   return run(policy, ordered.program, ordered.order.schedule);
 }
 
@@ -175,7 +175,6 @@ Result<PolicyCase> Evaluator::run(const Policy& policy, const Program& program,
       simulate(program, schedule, assign_memory(program, schedule), profile_, topology_,
                {.base_costs = &costs_, .copy_streams = copy_streams_});
   if (!simulated.ok()) return simulated.error();
-  if (getenv("DBGS")) fprintf(stderr, "step %.4f compute %.4f coll busy %.4f exposed d2h %.4f h2d %.4f coll %.4f slices %.4f idle %.4f\n", simulated->step.value(), simulated->compute_busy.value(), simulated->collective_busy.value(), simulated->exposed_device_to_host.value(), simulated->exposed_host_to_device.value(), simulated->exposed_collective.value(), simulated->exposed_slices.value(), simulated->idle.value());
   return case_of(policy, *simulated);
 }
 
@@ -205,30 +204,3 @@ Seconds Evaluator::lower_bound() const {
 }
 
 }  // namespace spillway
-// DEBUG
-#include <cstdio>
-#include <cstdlib>
-#include "model/cost/cost_table.h"
-namespace spillway {
-void debug_dump(const Program& p) {
-  if (!getenv("DUMPP")) return;
-  FILE* f = fopen(getenv("DUMPP"), "w");
-  for (const ComputationId id : ids(p.computations)) {
-    const Computation& c = p[id];
-    fprintf(f, "\n%.*s {\n", (int)c.name().size(), c.name().data());
-    for (const InstructionIndex i : c.instructions()) {
-      const Instruction& in = c[i];
-      std::string dims;
-      if (in.shape.is_array()) { dims = element_type_name(in.shape.type()); for (auto d : in.shape.dims()) dims += "," + std::to_string(d); }
-      else dims = "tuple" + std::to_string(in.shape.tuple_size());
-      fprintf(f, "  %.*s = %s %.*s(", (int)in.name.size(), in.name.data(), dims.c_str(), (int)in.opcode_text.size(), in.opcode_text.data());
-      for (const Operand& o : c.operands(i)) fprintf(f, "%.*s#%u, ", (int)c[o.instruction].name.size(), c[o.instruction].name.data(), o.node);
-      fprintf(f, ")");
-      for (auto called : c.called(i)) fprintf(f, " calls=%.*s", (int)p[called].name().size(), p[called].name().data());
-      fprintf(f, "\n");
-    }
-    fprintf(f, "}\n");
-  }
-  fclose(f);
-}
-}

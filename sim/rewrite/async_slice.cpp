@@ -149,7 +149,41 @@ UpdatePart take_out_update(ProgramEditor& program, Node& fusion, Handle handle,
   return part;
 }
 
+/// Has fusions of loops and reductions that read `value`, itself or renamed, compute it inside,
+/// from `arguments`; it goes where nobody else reads it.
+void compute_in_users(ProgramEditor& program, ComputationId body_id, Handle value,
+                      const Computation& computation, const std::vector<Reference>& arguments) {
+  ComputationEditor& body = program.edit(body_id);
+  std::vector<Handle> renamed = {value};
+  for (std::size_t k = 0; k < renamed.size(); ++k)
+    for (const Handle user : body.users(renamed[k])) {
+      if (body[user].instruction.opcode == Opcode::kBitcast) renamed.push_back(user);
+      while (slices_by_itself(body[user])) {
+        auto& operands = body[user].operands;
+        const auto found = std::ranges::find(operands, Reference{renamed[k], 0});
+        if (found == operands.end()) break;
+        body[user].called[0] = program.add(compute_parameter(
+            *program.computation(body[user].called[0]),
+            static_cast<std::uint32_t>(found - operands.begin()), computation,
+            program.text("folded." + std::string(body[user].instruction.name)), program.storage()));
+        operands.erase(found);
+        operands.insert(operands.end(), arguments.begin(), arguments.end());
+      }
+    }
+  for (auto handle = renamed.rbegin(); handle != renamed.rend(); ++handle) {
+    if (!body.users(*handle).empty() || *handle == body.root().handle) continue;
+    body.erase(*handle);
+  }
+}
+
 }  // namespace
+
+void fuse_into_users(ProgramEditor& program, ComputationId body_id, Handle fusion) {
+  const ComputationEditor::Node producer = program.edit(body_id)[fusion];
+  if (producer.instruction.opcode != Opcode::kFusion) return;
+  const auto computation = program.computation(producer.called[0]);
+  compute_in_users(program, body_id, fusion, *computation, producer.operands);
+}
 
 void drop_fusion_output(ProgramEditor& program, ComputationId body_id, Handle fusion,
                         std::uint32_t output) {
@@ -246,26 +280,7 @@ std::optional<Handle> fold_read(ProgramEditor& program, ComputationId body_id, H
     }
     arguments = pick(arguments, numbers);
   }
-  std::vector<Handle> renamed = {done};
-  for (std::size_t k = 0; k < renamed.size(); ++k)
-    for (const Handle user : body.users(renamed[k])) {
-      if (body[user].instruction.opcode == Opcode::kBitcast) renamed.push_back(user);
-      while (slices_by_itself(body[user])) {
-        auto& operands = body[user].operands;
-        const auto found = std::ranges::find(operands, Reference{renamed[k], 0});
-        if (found == operands.end()) break;
-        body[user].called[0] = program.add(compute_parameter(
-            *program.computation(body[user].called[0]),
-            static_cast<std::uint32_t>(found - operands.begin()), *slice,
-            program.text("folded." + std::string(body[user].instruction.name)), program.storage()));
-        operands.erase(found);
-        operands.insert(operands.end(), arguments.begin(), arguments.end());
-      }
-    }
-  for (auto handle = renamed.rbegin(); handle != renamed.rend(); ++handle) {
-    if (!body.users(*handle).empty() || *handle == body.root().handle) continue;
-    body.erase(*handle);
-  }
+  compute_in_users(program, body_id, done, *slice, arguments);
   if (!body[done].erased) return done;
   body.erase(start);
   return std::nullopt;

@@ -36,6 +36,10 @@ void split_read(ProgramEditor& program, ComputationId body, ComputationEditor::H
 std::optional<ComputationEditor::Handle> fold_read(ProgramEditor& program, ComputationId body,
                                                    ComputationEditor::Handle done);
 
+/// Has fusions of loops and reductions that read a fusion of one result compute it inside, as XLA
+/// does with what is made from less than it is; it goes where nobody else reads it.
+void fuse_into_users(ProgramEditor& program, ComputationId body, ComputationEditor::Handle fusion);
+
 /// Takes a result that nobody reads out of a fusion of several. Does nothing where something reads
 /// the results as a whole.
 void drop_fusion_output(ProgramEditor& program, ComputationId body,

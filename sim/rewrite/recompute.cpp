@@ -88,6 +88,7 @@ class LayerRecomputation {
     for (const auto& [id, slice] : slices_)
       if (residuals_.residuals[id].placement == Placement::kDevice && !recomputed_.contains(id))
         fold_read(out_, backward_id_, slice.handle);
+    for (const auto& [around, handle] : clones_around_) fuse_into_users(out_, backward_id_, handle);
     forward_.sort_by_operands();
     backward_.sort_by_operands();
   }

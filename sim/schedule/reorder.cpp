@@ -40,8 +40,7 @@ Schedule order_with_additions(const Program& added, const Program& program, cons
 
 Reordered reorder(const Program& program, const Schedule& given, const HardwareProfile& profile,
                   const XlaOrderOptions& options) {
-  const Program opened =
-      getenv("NOCC") ? open_collectives(program) : copy_counters(open_collectives(program));
+  const Program opened = copy_counters(open_collectives(program));
   const Schedule order = order_with_additions(opened, program, given);
   const MemoryAssignment memory = assign_memory(opened, order);
   auto precedences = find_precedences(opened, memory);

@@ -8,6 +8,7 @@
 #include "model/base/format.h"
 #include "model/diagnostics/rules.h"
 #include "model/diagnostics/slice_offsets.h"
+#include "model/flags/flag_names.h"
 
 namespace spillway::internal {
 namespace {
@@ -92,14 +93,12 @@ std::optional<Finding> copies_wait(const Evidence& in) {
       "", "`spillway simulate` says what each costs."};
   if (waiting == copies) {
     finding.why = "That is what XLA makes without its latency-hiding scheduler.";
-    finding.advice =
-        "See that XLA_FLAGS does not hold "
-        "--xla_gpu_enable_latency_hiding_scheduler=false. " +
-        finding.advice;
+    finding.advice = "See that XLA_FLAGS does not hold " +
+                     flag::set(flag::kLatencyHiding, "false") + ". " + finding.advice;
   } else if (in_loops) {
     finding.why = "A copy that begins and ends in one iteration finds little to hide behind.";
     finding.advice =
-        "--xla_gpu_enable_pipelined_host_offloading=true fetches a layer ahead. " + finding.advice;
+        flag::set(flag::kPipelinedOffloading, "true") + " fetches a layer ahead. " + finding.advice;
   }
   return finding;
 }

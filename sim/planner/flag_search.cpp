@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "model/flags/flag_names.h"
 #include "model/flags/flag_table.h"
 #include "model/flags/known_flags.h"
 
@@ -12,25 +13,27 @@ namespace spillway {
 namespace {
 
 struct Candidate {
-  const char* name;
-  const char* value;
+  std::string_view name;
+  std::string value;
+  const char* behind = "";  ///< where no program compiled both ways stands behind the simulation
 };
+
+constexpr const char* kSimulatedOnly =
+    " Simulated only: no training step was compiled with and without it, so compile and compare "
+    "before you rely on it.";
 
 /// In the order in which the first of equals is taken.
-constexpr Candidate kCandidates[] = {
-    {"xla_gpu_enable_pipelined_host_offloading", "true"},
-    {"xla_gpu_experimental_parallel_async_compute_limit", "8"},
-    {"xla_gpu_experimental_scheduler_memory_fencing_threshold_bytes", "1048576"},
-    {"xla_gpu_experimental_scheduler_memory_fencing_threshold_bytes", "52428800"},
-    {"xla_gpu_memory_limit_slop_factor", "70"},
-    {"xla_gpu_experimental_parallel_collective_overlap_limit", "4"},
-    {"xla_gpu_enable_latency_hiding_scheduler", "true"},
-    {"xla_gpu_enable_latency_hiding_scheduler", "false"},
-};
-
-bool has_flag(const JaxlibVersion& version, std::string_view name) {
-  const KnownFlag* const flag = find_known_flag(name);
-  return flag != nullptr && knows(*flag, version) == Knows::kYes;
+std::vector<Candidate> candidates() {
+  return {
+      {flag::kPipelinedOffloading, "true"},
+      {flag::kAsyncComputes, "8", kSimulatedOnly},
+      {flag::kFencing, std::to_string(kFencedFrom.value())},
+      {flag::kFencing, "52428800"},
+      {flag::kSlopFactor, "70", kSimulatedOnly},
+      {flag::kCollectives, "4", kSimulatedOnly},
+      {flag::kLatencyHiding, "true"},
+      {flag::kLatencyHiding, "false"},
+  };
 }
 
 /// How much better `c` is than `before`; nothing when it is not worth a flag.
@@ -79,14 +82,15 @@ FlagSearch search_flags(const Evaluator& evaluator, const Policy& policy, const 
     result.not_tried_because = "the order cannot be made again for this device and these flags";
     return result;
   }
+  const std::vector<Candidate> all = candidates();
   while (result.flags.size() < kMostSearched) {
     const Candidate* best = nullptr;
     std::optional<PolicyCase> best_case;
     double best_worth = 0;
-    for (const Candidate& candidate : kCandidates) {
+    for (const Candidate& candidate : all) {
       if (set.contains(candidate.name) || !has_flag(context.jaxlib, candidate.name)) continue;
       FlagSettings more = set;
-      more[candidate.name] = candidate.value;
+      more[std::string(candidate.name)] = candidate.value;
       if (!search.matters(set, more)) continue;
       ++result.tried;
       auto outcome = search.run(more);
@@ -98,11 +102,12 @@ FlagSearch search_flags(const Evaluator& evaluator, const Policy& policy, const 
     }
     if (best == nullptr) break;
     const FlagInfo* const info = find_flag(best->name);
-    Setting setting{best->name, best->value, info == nullptr ? "" : std::string(info->meaning)};
+    Setting setting{std::string(best->name), best->value,
+                    (info == nullptr ? "" : std::string(info->meaning)) + best->behind};
     setting.effect =
         FlagEffect{best_case->step - at->step, best_case->peak_device - at->peak_device};
     result.flags.push_back(std::move(setting));
-    set[best->name] = best->value;
+    set[std::string(best->name)] = best->value;
     at = std::move(best_case);
   }
   result.with_flags = std::move(at);

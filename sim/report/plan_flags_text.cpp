@@ -31,11 +31,10 @@ std::string together_text(const FlagSearch& search) {
 
 }  // namespace
 
-void add_simulated_flags(PlanReport& report, const Evaluator& evaluator, const FlagSettings& users,
-                         const HardwareProfile& profile) {
+void add_simulated_flags(PlanReport& report, const Evaluator& evaluator) {
   if (!report.no_flags_because.empty()) return;
-  FlagSearch search = search_flags(evaluator, report.plan.best.policy, users,
-                                   {report.jaxlib, profile.device.compute_capability});
+  FlagSearch search =
+      search_flags(evaluator, report.plan.best.policy, report.user_settings, report.flag_context);
   const bool helps = report.plan.fits || (search.with_flags && search.with_flags->fit.fits);
   if (!helps) search.flags.clear();
   std::vector<Setting>& flags = report.advice.flags;

@@ -7,6 +7,10 @@
 #include "cli/command.h"
 #include "model/flags/read_flags.h"
 
+namespace CLI {
+class Option;
+}
+
 namespace spillway {
 
 struct FlagOptions {

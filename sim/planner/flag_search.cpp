@@ -15,22 +15,30 @@ namespace {
 struct Candidate {
   std::string_view name;
   std::string value;
-  const char* behind = "";  ///< where no program compiled both ways stands behind the simulation
+  const char* doubt = "";  ///< where compiling both ways does not bear the simulation out
 };
 
-constexpr const char* kSimulatedOnly =
-    " Simulated only: no training step was compiled with and without it, so compile and compare "
-    "before you rely on it.";
+/// docs/flags.md has the figures.
+constexpr const char* kOfCollectives =
+    " Low confidence: compiled both ways for small steps alone. Scanned they came out as "
+    "simulated; "
+    "unrolled they gained more time and took more memory than simulated. Compile and compare.";
+constexpr const char* kOfCopies =
+    " Low confidence: compiled both ways for small steps alone. Scanned it changed nothing; "
+    "unrolled "
+    "steps got slower. Compile and compare.";
+constexpr const char* kOfSlop =
+    " Low confidence: it changed none of the small steps that were compiled both ways. Compile and "
+    "compare.";
 
 /// In the order in which the first of equals is taken.
 std::vector<Candidate> candidates() {
   return {
       {flag::kPipelinedOffloading, "true"},
-      {flag::kAsyncComputes, "8", kSimulatedOnly},
+      {flag::kAsyncComputes, "8", kOfCopies},
       {flag::kFencing, std::to_string(kFencedFrom.value())},
-      {flag::kFencing, "52428800"},
-      {flag::kSlopFactor, "70", kSimulatedOnly},
-      {flag::kCollectives, "4", kSimulatedOnly},
+      {flag::kSlopFactor, "70", kOfSlop},
+      {flag::kCollectives, "4", kOfCollectives},
       {flag::kLatencyHiding, "true"},
       {flag::kLatencyHiding, "false"},
   };
@@ -61,7 +69,11 @@ class Search {
   }
   /// Whether a flag would change anything at all.
   bool matters(const FlagSettings& flags, const FlagSettings& more) const {
-    return schedule_settings(flags, context_) != schedule_settings(more, context_);
+    const auto before = schedule_settings(flags, context_),
+               after = schedule_settings(more, context_);
+    if (before && after && !before->scheduler.hides_latencies && !after->scheduler.hides_latencies)
+      return before->pipelines_host_copies != after->pipelines_host_copies;
+    return before != after;
   }
 
  private:
@@ -103,7 +115,7 @@ FlagSearch search_flags(const Evaluator& evaluator, const Policy& policy, const 
     if (best == nullptr) break;
     const FlagInfo* const info = find_flag(best->name);
     Setting setting{std::string(best->name), best->value,
-                    (info == nullptr ? "" : std::string(info->meaning)) + best->behind};
+                    (info == nullptr ? "" : std::string(info->meaning)) + best->doubt};
     setting.effect =
         FlagEffect{best_case->step - at->step, best_case->peak_device - at->peak_device};
     result.flags.push_back(std::move(setting));

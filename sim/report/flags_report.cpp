@@ -213,8 +213,8 @@ std::string render_text(const FlagsReport& report) {
   text += "\n\n";
   if (report.check) return text + check_text(report);
   for (const auto& [name, count] : report.searched)
-    text +=
-        fmt::format("No flag is called {}; {} have it in their names.\n\n", quoted(name), count);
+    text += fmt::format("No flag is called {}; {} have it in their names.\n\n",
+                        spillway::quoted(name), count);
   std::string topic;
   for (const FlagsReport::Row& row : report.rows) {
     if (row.topic != topic) text += row.topic + "\n";

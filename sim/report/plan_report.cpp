@@ -227,6 +227,15 @@ std::string pgle_lines(const PlanReport& report) {
          "the new dump.\n";
 }
 
+std::string assumed_text(const PlanReport& report) {
+  std::string text;
+  for (const std::string& assumption : report.best_run.assumptions)
+    text += "Assumed: " + assumption + "\n";
+  if (report.jaxlib_is_assumed)
+    text += fmt::format("Assumed: jaxlib {}, for want of --jaxlib\n", to_string(report.jaxlib));
+  return text;
+}
+
 /// Of a program without handles, its one policy.
 std::string only_case_text(const PlanReport& report) {
   const PolicyCase& only = report.plan.best;
@@ -240,7 +249,8 @@ std::string only_case_text(const PlanReport& report) {
              format_seconds(only.step), format_bytes(only.peak_device), format_bytes(only.host),
              fit_text(only)) +
          (report.advice.flags.empty() ? "" : "\n" + flags_text(report)) + pgle_lines(report) +
-         unknown_text(report.best_run) + unnamed_lines(report) + warning_lines(report);
+         unknown_text(report.best_run) + unnamed_lines(report) + warning_lines(report) +
+         assumed_text(report);
 }
 
 /// What to set, for a plan that can be carried out.
@@ -379,11 +389,7 @@ std::string render_text(const PlanReport& report) {
   text +=
       "Rule: an offload starts after its producer and ends with the loop body; a reload starts at "
       "the top of the body and ends before its first use.\n";
-  for (const std::string& assumption : report.best_run.assumptions)
-    text += "Assumed: " + assumption + "\n";
-  if (report.jaxlib_is_assumed)
-    text += fmt::format("Assumed: jaxlib {}, for want of --jaxlib\n", to_string(report.jaxlib));
-  return text;
+  return text + assumed_text(report);
 }
 
 Result<Explanation> explain(const PlanReport& report, const std::string& name) {

@@ -20,15 +20,16 @@ struct Candidate {
 
 /// docs/flags.md has the figures.
 constexpr const char* kOfCollectives =
-    " Low confidence: compiled both ways for small steps alone. Scanned they came out as "
+    ". Low confidence: compiled both ways for small steps alone. Scanned they came out as "
     "simulated; "
     "unrolled they gained more time and took more memory than simulated. Compile and compare.";
 constexpr const char* kOfCopies =
-    " Low confidence: compiled both ways for small steps alone. Scanned it changed nothing; "
+    ". Low confidence: compiled both ways for small steps alone. Scanned it changed nothing; "
     "unrolled "
     "steps got slower. Compile and compare.";
 constexpr const char* kOfSlop =
-    " Low confidence: it changed none of the small steps that were compiled both ways. Compile and "
+    ". Low confidence: it changed none of the small steps that were compiled both ways. Compile "
+    "and "
     "compare.";
 
 /// In the order in which the first of equals is taken.
@@ -53,6 +54,15 @@ std::optional<double> worth(const PolicyCase& c, const PolicyCase& before) {
   if (step >= kWorthStep) return step;
   if (memory >= kWorthMemory && step >= -kWorthStep) return memory / 100;  // time goes first
   return std::nullopt;
+}
+
+/// Of flags under which no order can be made.
+std::string why_not_tried(const FlagSettings& users, const FlagContext& context) {
+  const auto settings = schedule_settings(users, context);
+  if (!settings) return "whether XLA hides latencies depends on a device that is not known";
+  if (settings->scheduler.hides_latencies && settings->scheduler.costs == BelievedCosts::kProfile)
+    return "an order made by your profile is not modelled";
+  return "the order cannot be made again under your flags";
 }
 
 class Search {
@@ -91,7 +101,7 @@ FlagSearch search_flags(const Evaluator& evaluator, const Policy& policy, const 
   FlagSettings set = users;
   std::optional<PolicyCase> at = search.run(set);
   if (!at) {
-    result.not_tried_because = "the order cannot be made again for this device and these flags";
+    result.not_tried_because = why_not_tried(users, context);
     return result;
   }
   const std::vector<Candidate> all = candidates();

@@ -49,8 +49,10 @@ bool flags_make_it_fit(const PlanReport& report) {
 std::string flags_text(const PlanReport& report) {
   if (!report.no_flags_because.empty())
     return "XLA flags\n  none: " + report.no_flags_because + "\n\n";
-  if (report.advice.flags.empty()) return "";
+  const std::string& untried = report.flag_search.not_tried_because;
+  if (report.advice.flags.empty() && untried.empty()) return "";
   std::string text = "XLA flags for jaxlib " + to_string(report.jaxlib) + "\n";
+  if (!untried.empty()) text += "  none that decide the order were tried: " + untried + "\n";
   for (const Setting& flag : report.advice.flags)
     text += fmt::format("  --{}={}  ({})\n", flag.name, flag.value, effect_text(flag)) +
             wrapped(flag.why, "      ");

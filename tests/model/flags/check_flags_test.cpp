@@ -222,7 +222,7 @@ TEST_CASE("contradictions are named") {
       {"two estimators",
        "--xla_gpu_enable_analytical_sol_latency_estimator=true "
        "--xla_gpu_enable_analytical_latency_estimator=true",
-       "contradiction default"},
+       "contradiction likely-crash default"},
       {"slack without fencing", "--xla_gpu_experimental_scheduler_memory_fencing_slack_windows=2",
        "no-effect"},
       {"slack with it",
@@ -253,7 +253,7 @@ TEST_CASE("a profile that latency hiding off or its own name keep from being rea
       {profile + "a.pb", "8.0", "", true},
       {profile + "folder", "8.0", "", true},
       {profile + "a.txt", "8.0", "contradiction", false},  // XLA passes over it
-      {profile, "8.0", "contradiction default", false},
+      {profile, "8.0", "contradiction", false},
       {off + profile + "a.pbtxt", "9.0", "contradiction", false},
       {off + profile + "a.pbtxt", "8.0", "contradiction", false},
   };

@@ -86,7 +86,7 @@ TEST_CASE("of a device that is not known nothing is guessed") {
       {{.latency_hiding = false}, "off"},
       {{.latency_hiding = true}, "?"},
       {{.latency_hiding = true, .speed_of_light = false}, "fixed costs"},
-      {{.latency_hiding = true, .analytical = true}, "analytical, else ?"},
+      {{.latency_hiding = true, .analytical = true}, "analytical"},
       {{.has_profile = true}, "a profile, else ?"},
       {{.speed_of_light = false}, "off"},
   };

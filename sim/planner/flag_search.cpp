@@ -56,26 +56,19 @@ std::optional<double> worth(const PolicyCase& c, const PolicyCase& before) {
   return std::nullopt;
 }
 
-/// Of flags under which no order can be made.
-std::string why_not_tried(const FlagSettings& users, const FlagContext& context) {
-  const auto settings = schedule_settings(users, context);
-  if (!settings) return "whether XLA hides latencies depends on a device that is not known";
-  if (settings->scheduler.hides_latencies && settings->scheduler.costs == BelievedCosts::kProfile)
-    return "an order made by your profile is not modelled";
-  return "the order cannot be made again under your flags";
-}
-
 class Search {
  public:
   Search(const Evaluator& evaluator, const Policy& policy, const FlagContext& context)
       : evaluator_(evaluator), policy_(policy), context_(context) {}
 
-  std::optional<PolicyCase> run(const FlagSettings& flags) const {
+  Result<PolicyCase> run(const FlagSettings& flags) const {
     const auto settings = schedule_settings(flags, context_);
-    if (!settings) return std::nullopt;
-    Result<PolicyCase> outcome = evaluator_.evaluate(policy_, *settings);
-    if (!outcome.ok()) return std::nullopt;
-    return std::move(outcome).value();
+    if (settings) return evaluator_.evaluate(policy_, *settings);
+    return Error{ErrorKind::kUsage,
+                 "whether XLA hides latencies depends on a device that is not known",
+                 {},
+                 "",
+                 ""};
   }
   /// Whether a flag would change anything at all.
   bool matters(const FlagSettings& flags, const FlagSettings& more) const {
@@ -99,11 +92,12 @@ FlagSearch search_flags(const Evaluator& evaluator, const Policy& policy, const 
   FlagSearch result;
   const Search search(evaluator, policy, context);
   FlagSettings set = users;
-  std::optional<PolicyCase> at = search.run(set);
-  if (!at) {
-    result.not_tried_because = why_not_tried(users, context);
+  Result<PolicyCase> first = search.run(set);
+  if (!first.ok()) {
+    result.not_tried_because = first.error().text;
     return result;
   }
+  std::optional<PolicyCase> at = std::move(first).value();
   const std::vector<Candidate> all = candidates();
   while (result.flags.size() < kMostSearched) {
     const Candidate* best = nullptr;
@@ -115,11 +109,11 @@ FlagSearch search_flags(const Evaluator& evaluator, const Policy& policy, const 
       more[std::string(candidate.name)] = candidate.value;
       if (!search.matters(set, more)) continue;
       ++result.tried;
-      auto outcome = search.run(more);
-      const auto gain = outcome ? worth(*outcome, *at) : std::nullopt;
+      Result<PolicyCase> outcome = search.run(more);
+      const auto gain = outcome.ok() ? worth(*outcome, *at) : std::nullopt;
       if (!gain || *gain <= best_worth) continue;
       best = &candidate;
-      best_case = std::move(outcome);
+      best_case = std::move(outcome).value();
       best_worth = *gain;
     }
     if (best == nullptr) break;

@@ -64,8 +64,8 @@ TEST_CASE("mistakes have one message and a code") {
       {"inspect examples/jax/dumps/keep --jaxlib 0.13.0", 2,
        "error: jaxlib 0.13.0 is not known here: it is newer than 0.12.0.1\n  known are 0.4.31 to "
        "0.12.0.1\n"},
-      {"plan examples/jax/dumps/keep --hw gb200 --jaxlib 0.12x1", 2,
-       "error: --jaxlib '0.12x1' is no version\n  for example --jaxlib 0.12.0.1\n"},
+      {"plan examples/jax/dumps/keep --hw gb200 --jaxlib 0.12-1", 2,
+       "error: --jaxlib '0.12-1' is no version\n  for example --jaxlib 0.12.0.1\n"},
       {"flags xla_gpu_graph_level --check --xla_a=1", 2,
        "NAME excludes --check\nRun with --help for more information.\n"},
       {"plan examples/jax/dumps/keep --hw gb200 --xla-flags nowhere", 2,

@@ -29,10 +29,10 @@ std::string names(const FlagSearch& search) {
   return text;
 }
 
-constexpr const char* kCannot = "the order cannot be made again under your flags";
+constexpr const char* kCannot = "XLA cannot order with a limit below 1";
 constexpr const char* kWhichDevice =
     "whether XLA hides latencies depends on a device that is not known";
-constexpr const char* kByProfile = "an order made by your profile is not modelled";
+constexpr const char* kByProfile = "an order made by a profile is not modelled";
 
 TEST_CASE("what helps is found, with what it brings; what does not is left out") {
   const Example toy = toy_example(std::string(kCopyBehindKernel));

@@ -7,12 +7,20 @@
 #include "cli/command.h"
 #include "model/flags/read_flags.h"
 
+namespace CLI {
+class Option;
+}
+
 namespace spillway {
 
 struct FlagOptions {
-  std::string text;  ///< as XLA_FLAGS has it
+  std::optional<std::string> text;  ///< as XLA_FLAGS has it; empty: not given
   bool from_environment = false;
 };
+
+/// An option whose argument is the text of flags; one that is "" was given all the same.
+CLI::Option* add_text_option(CLI::App& subcommand, FlagOptions& options, const char* name,
+                             const char* help);
 
 void add_flag_options(CLI::App& subcommand, FlagOptions& options);
 

@@ -23,12 +23,12 @@ struct FlagsCommandOptions {
 int run_flags(const FlagsCommandOptions& options, const Surroundings& surroundings) {
   const auto jaxlib = read_jaxlib(options.jaxlib, newest_probed());
   if (!jaxlib.ok()) return report(jaxlib.error());
-  FlagContext context{.jaxlib = **jaxlib, .compute_capability = ""};
+  FlagContext context{.jaxlib = **jaxlib};
   std::string hardware;
   if (!options.hardware.empty()) {
     const Result<HardwareProfile> profile = find_profile(options.hardware, surroundings.profiles);
     if (!profile.ok()) return report(profile.error());
-    context.compute_capability = profile->device.compute_capability;
+    context.gpu = gpu_model(profile->device);
     hardware = profile->id;
   }
   const auto flags = read_user_flags(options.flags);
@@ -46,10 +46,11 @@ int run_flags(const FlagsCommandOptions& options, const Surroundings& surroundin
 
 Runner add_flags(CLI::App& subcommand, const Surroundings& surroundings) {
   auto options = std::make_shared<FlagsCommandOptions>();
-  CLI::Option* names = subcommand.add_option("NAME", options->names, "only these flags");
+  CLI::Option* names = subcommand.add_option("NAME", options->names,
+                                             "only these flags, or those with this in their name");
   CLI::Option* check =
-      subcommand.add_option("--check", options->flags.text,
-                            "text of XLA_FLAGS: exit with 1 when XLA would end the process at it");
+      add_text_option(subcommand, options->flags, "--check",
+                      "text of XLA_FLAGS: exit with 1 when XLA would end the process at it");
   check->excludes(names);
   subcommand
       .add_flag("--check-env", options->flags.from_environment,

@@ -30,14 +30,14 @@ struct InspectOptions {
 };
 
 /// What is wrong with the user's flags joins the diagnostics.
-std::optional<Error> add_flag_findings(const FlagOptions& options, const InspectContext& context,
-                                       InspectReport& report) {
+std::optional<Error> add_flag_findings(const FlagOptions& options, const Program& program,
+                                       const InspectContext& context, InspectReport& report) {
   const auto flags = read_user_flags(options);
   if (!flags.ok()) return flags.error();
   if (!*flags) return std::nullopt;
-  FlagContext where{.jaxlib = context.jaxlib.value_or(newest_probed()), .compute_capability = ""};
-  if (context.hardware != nullptr)
-    where.compute_capability = context.hardware->device.compute_capability;
+  FlagContext where{.jaxlib = context.jaxlib.value_or(newest_probed()),
+                    .common_parts_only = has_only_common_parts(program)};
+  if (context.hardware != nullptr) where.gpu = gpu_model(context.hardware->device);
   if (auto wrong = check_version(where.jaxlib)) return wrong;
   for (Diagnostic& finding : check_flags(**flags, where))
     report.diagnostics.push_back(std::move(finding));
@@ -70,7 +70,8 @@ int run_inspect(const InspectOptions& options, const Surroundings& surroundings)
     context.budget = &*budget;
   }
   InspectReport result = make_inspect_report(*program, *names, context);
-  if (const auto wrong = add_flag_findings(options.flags, context, result)) return report(*wrong);
+  if (const auto wrong = add_flag_findings(options.flags, *program, context, result))
+    return report(*wrong);
   return answer(options.json ? render_json(result) : render_text(result));
 }
 

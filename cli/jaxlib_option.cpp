@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "model/flags/check_flags.h"
+
 namespace spillway {
 
 void add_jaxlib_option(CLI::App& subcommand, std::string& jaxlib, const char* help) {
@@ -18,6 +20,7 @@ Result<std::optional<JaxlibVersion>> read_jaxlib(const std::string& text,
                  {},
                  "",
                  "for example --jaxlib 0.12.0.1"};
+  if (auto unknown = check_version(*version)) return *unknown;
   return version;
 }
 

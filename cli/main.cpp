@@ -29,6 +29,11 @@ constexpr Command kCommands[] = {
 /// An empty value is most often an unset variable of a script, and would pass for no wish.
 std::string not_empty(const std::string& value) { return value.empty() ? "must not be empty" : ""; }
 
+/// Of the text of XLA_FLAGS, that none is set is an answer.
+bool may_be_empty(std::string_view option) {
+  return option == "--check" || option == "--xla-flags";
+}
+
 /// A first word that is no command and no option; null when there is none.
 const char* unknown_command(int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-' || argv[1][0] == '\0') return nullptr;
@@ -56,7 +61,8 @@ int run(int argc, char** argv) {
     CLI::App* subcommand = app.add_subcommand(command.name, command.summary);
     runners.emplace_back(subcommand, command.add(*subcommand, surroundings));
     for (CLI::Option* option : subcommand->get_options())
-      if (option->get_items_expected_max() > 0) option->check(not_empty);
+      if (option->get_items_expected_max() > 0 && !may_be_empty(option->get_name()))
+        option->check(not_empty);
   }
   if (const char* word = unknown_command(argc, argv)) {
     std::vector<std::string> names;

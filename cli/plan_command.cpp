@@ -27,7 +27,9 @@ struct PlanCommandOptions {
 
 /// XLA tells a text profile from a binary one by the file's name, and takes no notice of others.
 std::string ends_in_pbtxt(const std::string& path) {
-  return path.ends_with(".pbtxt") ? "" : "must end in .pbtxt: XLA ignores it otherwise";
+  return path.ends_with(".pbtxt")
+             ? ""
+             : "must end in .pbtxt: it is text, which XLA reads by that name only";
 }
 
 int run_plan(const PlanCommandOptions& options, const Surroundings& surroundings) {

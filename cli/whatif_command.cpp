@@ -10,6 +10,7 @@
 #include "cli/jaxlib_option.h"
 #include "cli/load_step.h"
 #include "model/flags/check_flags.h"
+#include "model/flags/flag_names.h"
 #include "model/flags/known_flags.h"
 #include "sim/lowering/device_streams.h"
 #include "sim/planner/policy_choices.h"
@@ -71,7 +72,7 @@ std::optional<Error> run_cases(const Evaluator& evaluator, const std::vector<Pol
                    "whether XLA hides latencies on " + result.hardware + " is not known",
                    {},
                    "",
-                   "say so: --flag xla_gpu_enable_latency_hiding_scheduler=true"};
+                   "say so: --flag " + std::string(flag::kLatencyHiding) + "=true"};
     for (const Policy& policy : policies) {
       Result<PolicyCase> outcome = evaluator.evaluate(policy, *settings);
       if (!outcome.ok()) return outcome.error();
@@ -87,7 +88,7 @@ int run_whatif(const WhatIfOptions& options, const Surroundings& surroundings) {
   const auto& [profile, topology] = loaded->machine;
   const Program& program = loaded->program;
 
-  // --jaxlib says what will run the step; what compiled it, only the names may know.
+  // What will run the step decides its streams, too.
   const std::optional<JaxlibVersion> runs_on = loaded->jaxlib_or_that_of_names();
   WhatIfReport result;
   result.program_name = program.name;
@@ -97,11 +98,12 @@ int run_whatif(const WhatIfOptions& options, const Surroundings& surroundings) {
   result.jaxlib = runs_on.value_or(newest_probed());
   result.jaxlib_is_assumed = !runs_on;
   result.budget = loaded->budget;
-  const FlagContext context{result.jaxlib, profile.device.compute_capability};
+  const FlagContext context{result.jaxlib, gpu_model(profile.device),
+                            has_only_common_parts(program)};
   const auto cases = read_cases(options, context);
   if (!cases.ok()) return report(cases.error());
   const Evaluator evaluator(program, loaded->schedule, profile, topology, loaded->names,
-                            loaded->budget, find_copy_streams(loaded->names.jaxlib, program));
+                            loaded->budget, find_copy_streams(runs_on, program));
   result.handles = evaluator.handles();
   const auto policies = read_policies(options, evaluator, loaded->names);
   if (!policies.ok()) return report(policies.error());

@@ -51,6 +51,14 @@ SETTINGS = {
     "each copy alone": ("alone", {}),
     "kernels only": ("kernels", {}),
 }
+# Tried where --setting asks for them: what A100 has off by default, and flags that `plan` tries by
+# simulation (docs/flags.md).
+ASKED_FOR = {
+    "latency hiding": (None, {"xla_gpu_enable_latency_hiding_scheduler": True}),
+    "collectives 4": (None, {"xla_gpu_experimental_parallel_collective_overlap_limit": 4}),
+    "async 8": (None, {"xla_gpu_experimental_parallel_async_compute_limit": 8}),
+    "slop 70": (None, {"xla_gpu_memory_limit_slop_factor": 70}),
+}
 
 # Whether the link or the GPU has more to do depends on the width: a matrix product computes
 # `width` times for each element of the activation that is moved.
@@ -74,14 +82,15 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--out", required=True, type=Path, help="folder for dumps and study.csv")
     parser.add_argument("--spillway", default="spillway", help="the binary (default: %(default)s)")
     for name, choices in (
-        ("gpu", ("gb200", "h100")),
+        ("gpu", ("gb200", "h100", "a100")),
         ("program", tuple(PROGRAMS)),
         ("loop", ("scanned", "unrolled")),
-        ("setting", tuple(SETTINGS)),
+        ("setting", (*SETTINGS, *ASKED_FOR)),
     ):
         parser.add_argument(f"--{name}", action="append", choices=choices, default=None,
-                            help=f"may be repeated (default: all of {', '.join(choices)})")  # fmt: skip
+                            help=f"may be repeated: {', '.join(choices)} (default: what docs/pgle.md shows)")  # fmt: skip
         parser.set_defaults(**{f"all_{name}": choices})
+    parser.set_defaults(all_gpu=("gb200", "h100"), all_setting=tuple(SETTINGS))
     return parser
 
 
@@ -186,7 +195,7 @@ def study_program(jax, args, gpu: str, program: str, loop: str):
     step, arguments = make_step(jax, program, loop)
     folder = args.out / f"{gpu} {program} {loop}".replace(",", "").replace(" ", "_")
     profiles = {}
-    for setting, (profile, flags) in SETTINGS.items():
+    for setting, (profile, flags) in (SETTINGS | ASKED_FOR).items():
         if setting != "default" and setting not in args.setting:
             continue
         into = folder / setting.replace(",", "").replace(" ", "_")

@@ -8,6 +8,9 @@
 #include "model/base/format.h"
 #include "model/diagnostics/rules.h"
 #include "model/diagnostics/slice_offsets.h"
+#include "model/flags/flag_names.h"
+#include "model/flags/scheduler_choice.h"
+#include "model/hlo/dump_facts.h"
 
 namespace spillway::internal {
 namespace {
@@ -72,6 +75,18 @@ bool hides_behind_work(const Program& program, const TransferSite& site, WorkBef
   return !done || work(site.id.computation, done->index) > work(site.id.computation, begin + 1);
 }
 
+/// By the device of the program's file name: before Hopper the scheduler is off unless asked for.
+std::string how_to_hide(const Evidence& in) {
+  const std::string capability = capability_in_name(in.program.path);
+  const auto choice = capability.empty() ? std::nullopt
+                                         : choose_scheduler({}, GpuModel{capability, ""},
+                                                            has_only_common_parts(in.program));
+  if (!choice || choice->hides_latencies)
+    return "See that XLA_FLAGS does not hold " + flag::set(flag::kLatencyHiding, "false") + ".";
+  return "For compute capability " + capability + " it is off until " +
+         flag::set(flag::kLatencyHiding, "true") + " asks for it.";
+}
+
 std::optional<Finding> copies_wait(const Evidence& in) {
   std::int64_t copies = 0, waiting = 0;
   bool in_loops = false;
@@ -92,14 +107,11 @@ std::optional<Finding> copies_wait(const Evidence& in) {
       "", "`spillway simulate` says what each costs."};
   if (waiting == copies) {
     finding.why = "That is what XLA makes without its latency-hiding scheduler.";
-    finding.advice =
-        "See that XLA_FLAGS does not hold "
-        "--xla_gpu_enable_latency_hiding_scheduler=false. " +
-        finding.advice;
+    finding.advice = how_to_hide(in) + " " + finding.advice;
   } else if (in_loops) {
     finding.why = "A copy that begins and ends in one iteration finds little to hide behind.";
     finding.advice =
-        "--xla_gpu_enable_pipelined_host_offloading=true fetches a layer ahead. " + finding.advice;
+        flag::set(flag::kPipelinedOffloading, "true") + " fetches a layer ahead. " + finding.advice;
   }
   return finding;
 }

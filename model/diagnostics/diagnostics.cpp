@@ -4,6 +4,8 @@
 
 #include "model/base/format.h"
 #include "model/diagnostics/rules.h"
+#include "model/flags/flag_names.h"
+#include "model/flags/flag_settings.h"
 
 namespace spillway {
 namespace internal {
@@ -44,9 +46,8 @@ bool at_least(Bytes part, Bytes whole, std::int64_t share) {
   return part > Bytes(0) && part.value() >= whole.value() / share;
 }
 
-std::string fencing_flag(Bytes smallest) {
-  return "--xla_gpu_experimental_scheduler_memory_fencing_threshold_bytes=" +
-         std::to_string(smallest.value());
+std::string fencing_flag() {
+  return flag::set(flag::kFencing, std::to_string(kFencedFrom.value()));
 }
 
 std::string enumerate(const std::vector<std::string>& names, std::size_t most) {

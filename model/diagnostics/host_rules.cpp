@@ -5,6 +5,7 @@
 
 #include "model/base/format.h"
 #include "model/diagnostics/rules.h"
+#include "model/flags/flag_names.h"
 #include "model/plan/host_pool.h"
 
 namespace spillway::internal {
@@ -85,8 +86,9 @@ std::optional<Finding> state_at_peak(const Evidence& in) {
                   "live.",
                   format_bytes(early), format_bytes(fetched)),
       "XLA fetches them long before the update that needs them.",
-      "--xla_gpu_experimental_parallel_async_compute_limit=8 moves the fetches behind the last "
-      "matrix product; they are not hidden there either, but the memory is free until then."};
+      flag::set(flag::kAsyncComputes, "8") +
+          " moves the fetches behind the last matrix product; they are not hidden there either, "
+          "but the memory is free until then."};
 }
 
 constexpr Rule kRules[] = {

@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "model/base/format.h"
 #include "model/diagnostics/rules.h"
+#include "model/flags/flag_names.h"
+#include "model/flags/scheduler_choice.h"
 #include "model/plan/compiler_limit.h"
 
 namespace spillway::internal {
@@ -134,14 +135,11 @@ std::optional<Finding> other_limit_when_live(const Evidence& in) {
       "Compare with a dump of the live run: `spillway compare`."};
 }
 
-/// Devices for which XLA has no table of matrix products, so that it schedules by fixed costs.
-/// Source: the keys of xla/service/gpu/model's default_matmul_perf_table, and the constants of
-/// ApproximateLatencyEstimator and GpuLatencyEstimator, both of August 2026.
+/// XLA has no table of matrix products for the device, so that it schedules by fixed costs.
+/// Source: the constants of ApproximateLatencyEstimator and GpuLatencyEstimator, of August 2026.
 std::optional<Finding> fixed_costs(const Evidence& in) {
-  constexpr std::array kWithoutTable = {"NVIDIA GB200", "NVIDIA GB300", "NVIDIA B300"};
   if (in.hardware == nullptr || in.transfers.empty() || is_for_another(in)) return std::nullopt;
-  if (std::ranges::find(kWithoutTable, in.hardware->device.xla_name) == kWithoutTable.end())
-    return std::nullopt;
+  if (!choose_scheduler({}, in.hardware->device, in.program).lacks_table) return std::nullopt;
   return Finding{
       fmt::format(
           "XLA's scheduler goes by fixed costs on {}: it has no table of matrix products for "
@@ -149,8 +147,7 @@ std::optional<Finding> fixed_costs(const Evidence& in) {
           in.hardware->device.xla_name),
       "Each copy between HBM and host counts as 5000 units whatever its size, each loop fusion as "
       "1000, matrix products in Triton fusions as 1.",
-      "A profile with real costs (--xla_gpu_pgle_profile_file_or_directory_path) takes their "
-      "place."};
+      "A profile with real costs (--" + std::string(flag::kProfile) + ") takes their place."};
 }
 
 constexpr Rule kRules[] = {

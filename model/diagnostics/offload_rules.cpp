@@ -9,6 +9,7 @@
 #include "model/base/format.h"
 #include "model/cost/kernel_class.h"
 #include "model/diagnostics/rules.h"
+#include "model/flags/flag_names.h"
 
 namespace spillway::internal {
 namespace {
@@ -95,19 +96,17 @@ std::optional<Finding> largest_still_kept(const Evidence& in) {
 }
 
 /// What brings copies of straight code back in step with what they are for.
-std::string how_to_keep_order(Bytes smallest) {
+std::string how_to_keep_order() {
   return fmt::format(
-      "Scan the layers, the sure cure; or "
-      "--xla_gpu_enable_latency_hiding_scheduler=false, with which every copy waits; "
+      "Scan the layers, the sure cure; or {}, with which every copy waits; "
       "or {}, which helps less the more layers there are.",
-      fencing_flag(smallest));
+      flag::set(flag::kLatencyHiding, "false"), fencing_flag());
 }
 
 /// Straight-line copies whose array is in HBM all the same when most is live: not yet gone, or back
 /// already.
 std::optional<Finding> round_trip_at_peak(const Evidence& in) {
   Bytes sent, still_there, already_back;
-  Bytes smallest(std::numeric_limits<std::int64_t>::max());
   std::int64_t count = 0;
   for (const TransferSite& site : in.transfers) {
     if (!is_straight_copy(in, site) || is_state(in, site)) continue;
@@ -120,7 +119,6 @@ std::optional<Finding> round_trip_at_peak(const Evidence& in) {
     }
     ++count;
     sent += bytes;
-    smallest = std::min(smallest, bytes);
     const Operand source = entry.operands(site.id.instruction)[0];
     if (in.is_at_peak({site.id.computation, source.instruction}, source.node)) still_there += bytes;
   }
@@ -132,19 +130,18 @@ std::optional<Finding> round_trip_at_peak(const Evidence& in) {
                   format_bytes(still_there), format_bytes(already_back)),
       "The latency-hiding scheduler sees no memory in a copy: it starts those to the host late, "
       "and those back early.",
-      how_to_keep_order(smallest)};
+      how_to_keep_order()};
 }
 
 /// The host holds less at any time than what was sent there: each copy leaves just before its way
 /// back.
 std::optional<Finding> host_bytes_short(const Evidence& in) {
-  Bytes sent, smallest(std::numeric_limits<std::int64_t>::max());
+  Bytes sent;
   std::int64_t count = 0;
   for (const TransferSite& site : in.transfers) {
     const bool to_host = site.transfer.direction == TransferDirection::kDeviceToHost;
     if (!is_straight_copy(in, site) || !to_host) continue;
     sent += site.transfer.bytes;
-    smallest = std::min(smallest, site.transfer.bytes);
     ++count;
   }
   const Bytes held = host_bytes(in.memory.totals);
@@ -158,7 +155,7 @@ std::optional<Finding> host_bytes_short(const Evidence& in) {
           "backward pass. Here {} leave only shortly before they come back, and wait in HBM "
           "until then.",
           format_bytes(sent - held)),
-      how_to_keep_order(smallest)};
+      how_to_keep_order()};
 }
 
 /// The most that HBM would hold with `bytes` more from `from` to `to`.
@@ -281,8 +278,9 @@ std::optional<Finding> loops_pipelined(const Evidence& in) {
           "the copies of {} are pipelined over the iterations of their loops, which holds up "
           "to {} more in HBM while these run.",
           enumerate(names), format_bytes(most)),
-      "--xla_gpu_enable_pipelined_host_offloading does that, and so does an optimisation level of "
-      "O1 or more, without being asked for the flag.",
+      "--" + std::string(flag::kPipelinedOffloading) +
+          " does that, and so does an optimisation level of "
+          "O1 or more, without being asked for the flag.",
       ""};
 }
 

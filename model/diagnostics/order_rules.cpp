@@ -10,6 +10,7 @@
 #include "model/base/format.h"
 #include "model/cost/kernel_class.h"
 #include "model/diagnostics/rules.h"
+#include "model/flags/flag_names.h"
 
 namespace spillway::internal {
 namespace {
@@ -156,11 +157,9 @@ std::optional<Finding> gradients_put_off(const Evidence& in) {
     for (const Operand& operand : entry.operands(delays.products[k]))
       waiting.insert(in.buffer_at({in.program.entry, operand.instruction}, operand.node));
   }
-  Bytes held, smallest(std::numeric_limits<std::int64_t>::max());
+  Bytes held;
   for (const BufferId buffer : waiting) {
-    if (in.at_peak[buffer] == 0) continue;
-    held += in.assignment.liveness.buffers[buffer].size;
-    smallest = std::min(smallest, in.assignment.liveness.buffers[buffer].size);
+    if (in.at_peak[buffer] != 0) held += in.assignment.liveness.buffers[buffer].size;
   }
   const bool some = count >= static_cast<std::int64_t>(kFewestLayers);
   if (!some || !at_least(held, in.memory.live_peak, 20)) return std::nullopt;
@@ -173,8 +172,8 @@ std::optional<Finding> gradients_put_off(const Evidence& in) {
       "They are weight gradients, which nothing waits for: the latency-hiding scheduler puts them "
       "off, each with a saved activation and an incoming gradient. Its memory limit only decides "
       "between equals.",
-      "Scan the layers; or --xla_gpu_enable_latency_hiding_scheduler=false; or " +
-          fencing_flag(smallest) + "."};
+      "Scan the layers; or " + flag::set(flag::kLatencyHiding, "false") + "; or " + fencing_flag() +
+          "."};
 }
 
 /// Copies that a loop makes of what it carries, around a conditional that hands it through: those

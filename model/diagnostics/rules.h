@@ -62,7 +62,7 @@ std::optional<Bytes> compiled_for(const Evidence& evidence);
 bool at_least(Bytes part, Bytes whole, std::int64_t share);
 
 /// The flag that keeps the scheduler from putting off what reads arrays of this size or more.
-std::string fencing_flag(Bytes smallest);
+std::string fencing_flag();
 
 /// "a, b, c and 4 more".
 std::string enumerate(const std::vector<std::string>& names, std::size_t most = 6);

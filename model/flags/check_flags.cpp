@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "model/flags/check_values.h"
+#include "model/flags/flag_names.h"
 #include "model/flags/flag_rules.h"
 #include "model/flags/flag_table.h"
 #include "model/flags/known_flags.h"
@@ -115,12 +116,28 @@ std::vector<Diagnostic> find_repeated(const FlagText& text) {
   return found;
 }
 
-Diagnostic not_read(const std::string& unread) {
+/// "--flag value" and "--flag = value": what stands behind the last flag that was read was to be
+/// its value. Empty where it has one.
+std::optional<std::string> find_lost_value(const FlagText& text) {
+  if (text.uses.empty() || !text.uses.back().value.value_or("").empty()) return std::nullopt;
+  const std::size_t from = text.unread.find_first_not_of("= \t\r\n\\");
+  if (from == std::string::npos) return std::nullopt;
+  const std::string value =
+      text.unread.substr(from, text.unread.find_first_of(" \t\r\n", from) - from);
+  if (value.starts_with("-")) return std::nullopt;
+  return flag::set(text.uses.back().name, value);
+}
+
+Diagnostic not_read(const FlagText& text) {
+  const std::string& unread = text.unread;
+  const auto meant = find_lost_value(text);
   return {"flags-not-read", Severity::kError,
           fmt::format("XLA reads nothing from {} on, and does not say so.", quoted(unread)),
           "It stops at the first word that does not begin with a dash.",
-          "Leave out what stands in the way: a backslash at the end of a line, blanks around '=', "
-          "a value with blanks that is not in quotes."};
+          meant ? "Values stand behind '=' without blanks: " + *meant + "."
+                : "Leave out what stands in the way: a backslash at the end of a line, blanks "
+                  "around '=', "
+                  "a value with blanks that is not in quotes."};
 }
 
 }  // namespace
@@ -130,7 +147,7 @@ std::optional<Error> check_version(const JaxlibVersion& version) {
   if (!is_older && version <= newest_probed()) return std::nullopt;
   return Error{
       ErrorKind::kUsage,
-      fmt::format("the flags of jaxlib {} are not known here: it is {} than {}", to_string(version),
+      fmt::format("jaxlib {} is not known here: it is {} than {}", to_string(version),
                   is_older ? "older" : "newer",
                   to_string(is_older ? oldest_probed() : newest_probed())),
       {},
@@ -142,7 +159,11 @@ std::vector<Diagnostic> check_flags(const FlagText& text, const FlagContext& con
   std::vector<Diagnostic> found;
   for (const FlagUse& use : text.uses)
     if (auto finding = check_use(use, context.jaxlib)) found.push_back(std::move(*finding));
-  if (!text.unread.empty()) found.push_back(not_read(text.unread));
+  if (!text.unread.empty()) found.push_back(not_read(text));
+  if (text.profile_fault)
+    found.push_back({"profile-not-read", Severity::kWarning,
+                     fmt::format("--{}: {}.", flag::kProfile, text.profile_fault->what),
+                     "XLA goes on without a profile.", text.profile_fault->advice});
   for (Diagnostic& finding : find_repeated(text)) found.push_back(std::move(finding));
   for (Diagnostic& finding : internal::check_together(settle(text), context))
     found.push_back(std::move(finding));

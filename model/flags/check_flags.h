@@ -15,7 +15,7 @@
 namespace spillway {
 
 /// Refused: a version outside of those whose parsers were asked (known_flags.h), since nothing is
-/// known of its names.
+/// known of its flags.
 std::optional<Error> check_version(const JaxlibVersion& version);
 
 /// Errors end the process before it compiles anything; warnings do something else than what they

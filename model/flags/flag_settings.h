@@ -8,7 +8,9 @@
 #include <string_view>
 
 #include "model/base/jaxlib_version.h"
+#include "model/base/units.h"
 #include "model/flags/read_flags.h"
+#include "model/flags/scheduler_choice.h"
 
 namespace spillway {
 
@@ -27,22 +29,21 @@ std::optional<std::int64_t> parse_flag_integer(std::string_view text);
 /// Where flags apply.
 struct FlagContext {
   JaxlibVersion jaxlib;
-  std::string compute_capability;  ///< "10.0"; empty where the device is not known
+  std::optional<GpuModel> gpu{};  ///< empty where the device is not known
+  /// Of the program that is compiled; true where there is none (scheduler_choice.h).
+  bool common_parts_only = true;
 };
 
-/// Whether XLA hides latencies on such a device when no flag says so; empty where that is not known
-/// to us. Speed-of-light estimates bring it, for Hopper and Blackwell.
-/// Source: SolLatencyEstimator::IsSupportedForModule and IsLHSEnabled in xla/service/gpu. Left out:
-/// programs with collectives that the estimator does not support, and optimisation level O1.
-std::optional<bool> hides_latencies_unset(const FlagContext& context);
+/// What the flags say about which scheduler, with the defaults of a version.
+SchedulerFlags scheduler_flags(const FlagSettings& settings, const JaxlibVersion& version);
 
-enum class BelievedCosts : std::uint8_t { kTShirt, kSpeedOfLight, kAnalytical, kProfile };
-std::string_view name_of(BelievedCosts choice);
+/// Whether XLA hides latencies when no flag says so; empty where that depends on a device that is
+/// not known.
+std::optional<bool> hides_latencies_unset(const FlagContext& context);
 
 /// What of the flags decides XLA's order, defaults filled in.
 struct ScheduleSettings {
-  bool hides_latencies = false;
-  BelievedCosts estimator = BelievedCosts::kTShirt;
+  SchedulerChoice scheduler;
   std::int64_t memory_slop_percent = 95;
   std::int64_t async_computes = 2;  ///< in flight
   std::int64_t collectives = 1;     ///< in flight
@@ -54,9 +55,15 @@ struct ScheduleSettings {
   friend bool operator==(const ScheduleSettings&, const ScheduleSettings&) = default;
 };
 
-/// Empty where it is not known whether latencies are hidden. Values that are none count as not set.
+/// Empty where it depends on a device that is not known whether latencies are hidden. Values that
+/// are none count as not set.
 std::optional<ScheduleSettings> schedule_settings(const FlagSettings& settings,
                                                   const FlagContext& context);
+
+/// Buffers that memory fencing is recommended for: all but scalars and the like, whatever the
+/// program. With a higher threshold, even that of the smallest array that goes to the host, the
+/// buffers between kept those arrays in HBM (docs/pgle.md).
+inline constexpr Bytes kFencedFrom{std::int64_t{1} << 20};
 
 /// Whether a flag is one that `schedule_settings` looks at.
 bool decides_order(std::string_view flag);

@@ -50,6 +50,11 @@ Knows knows(const KnownFlag& flag, const JaxlibVersion& version) {
   return has(below) ? Knows::kYes : Knows::kNo;
 }
 
+bool has_flag(const JaxlibVersion& version, std::string_view name) {
+  const KnownFlag* const flag = find_known_flag(name);
+  return flag != nullptr && knows(*flag, version) == Knows::kYes;
+}
+
 std::string life_of(const KnownFlag& flag) {
   const auto probed = probed_versions();
   if (flag.since >= probed.size()) return "before " + to_string(probed.front());

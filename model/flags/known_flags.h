@@ -56,6 +56,8 @@ enum class Knows : std::uint8_t {
 };
 /// Whether a version's parser knows a flag; the version is not outside of those probed.
 Knows knows(const KnownFlag& flag, const JaxlibVersion& version);
+/// Whether a version, of those known, has a flag for certain.
+bool has_flag(const JaxlibVersion& version, std::string_view name);
 
 /// "since 0.8.3", "0.4.35 to 0.7.2", "before 0.4.31": as exact as the probed versions are.
 std::string life_of(const KnownFlag& flag);

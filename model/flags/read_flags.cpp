@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "model/base/read_file.h"
+#include "model/flags/flag_names.h"
 
 namespace spillway {
 namespace {
@@ -71,11 +72,22 @@ FlagText read_flags(std::string_view text) {
   return result;
 }
 
+namespace {
+
+/// The last profile holds.
+FlagText with_profile_read(FlagText text) {
+  for (const FlagUse& use : text.uses)
+    if (use.name == flag::kProfile) text.profile_fault = read_profile_fault(use.value.value_or(""));
+  return text;
+}
+
+}  // namespace
+
 Result<FlagText> read_flags_or_file(const std::string& text) {
   const std::size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string::npos || text[first] == '-') return read_flags(text);
+  if (first == std::string::npos || text[first] == '-') return with_profile_read(read_flags(text));
   const auto content = read_file(text);
-  if (content.ok()) return read_flags(**content);
+  if (content.ok()) return with_profile_read(read_flags(**content));
   return Error{ErrorKind::kUsage,
                "XLA would take " + quoted(text) + " for a file of flags, and there is none",
                {},

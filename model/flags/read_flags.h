@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/base/result.h"
+#include "model/flags/profile_path.h"
 
 namespace spillway {
 
@@ -23,6 +24,8 @@ struct FlagText {
   ///   --xla_a=true \ --xla_b=1       reads xla_a alone
   ///   --xla_a = true --xla_b=1       reads "--xla_a"
   std::string unread;
+  /// Of the profile that it names, where the file was looked at.
+  std::optional<ProfileFault> profile_fault{};
 };
 
 /// Words are separated by blanks; a value in quotes may hold blanks, and after a double quote '\'
@@ -30,7 +33,7 @@ struct FlagText {
 FlagText read_flags(std::string_view text);
 
 /// The same, but text that does not begin with '-' is the name of a file that holds flags, as it is
-/// to XLA. An error: no such file.
+/// to XLA; and a profile among them is looked at. An error: no such file.
 Result<FlagText> read_flags_or_file(const std::string& text);
 
 }  // namespace spillway

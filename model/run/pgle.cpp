@@ -268,8 +268,15 @@ bool looks_like_text(std::string_view bytes) {
 
 Result<ProfiledInstructions> parse_pgle(std::string_view bytes, const std::string& path,
                                         std::string_view fingerprint) {
-  if (!looks_like_text(bytes))
-    if (const auto raw = WireParser(bytes).run()) return take_in(*raw, fingerprint);
+  const bool is_binary =
+      path.ends_with(".pb") || (!path.ends_with(".pbtxt") && !looks_like_text(bytes));
+  if (is_binary) {
+    const auto raw = WireParser(bytes).run();
+    if (!raw)
+      return error_in_file(path, "no profile in protobuf's wire format",
+                           "XLA reads a .pb so; text goes into a .pbtxt");
+    return take_in(*raw, fingerprint);
+  }
   const Result<RawProfile> raw = TextParser(bytes, path).run();
   if (!raw.ok()) return raw.error();
   return take_in(*raw, fingerprint);
@@ -281,9 +288,12 @@ Result<ProfiledInstructions> read_pgle(const std::string& path, std::string_view
   return parse_pgle(**bytes, path, fingerprint);
 }
 
-std::string scheduling_name(const Computation& computation, InstructionIndex i) {
+std::string_view scheduling_name(const Computation& computation, InstructionIndex i) {
+  const std::string_view own = computation[i].name;
   const std::string_view name = metadata_field(computation, i, "scheduling_name");
-  return std::string(name.empty() ? computation[i].name : name);
+  if (name.empty()) return is_remat_clone(computation[i]) ? without_clone_suffix(own) : own;
+  const bool of_another = find_opcode(name.substr(0, name.find('.'))) == Opcode::kGetTupleElement;
+  return of_another ? own : name;
 }
 
 }  // namespace spillway

@@ -23,16 +23,19 @@ struct ProfiledInstructions {
 
 /// As XLA takes a profile in: of costs named "fingerprint::name", only those of `fingerprint` (the
 /// module's frontend attribute fingerprint_before_lhs); clones of rematerialisation ("x.remat2")
-/// are averaged into what they were cloned from, and then the file's latencies count nothing. An
-/// error where the text is no such profile.
+/// are averaged into what they were cloned from, and then the file's latencies count nothing. A
+/// name ending in .pb is of the wire format, one in .pbtxt of text, as to XLA; else the bytes
+/// decide. An error where they are no such profile.
 Result<ProfiledInstructions> parse_pgle(std::string_view bytes, const std::string& path,
                                         std::string_view fingerprint = "");
 
 /// Reads a file, packed or not.
 Result<ProfiledInstructions> read_pgle(const std::string& path, std::string_view fingerprint = "");
 
-/// The name that an instruction had when XLA scheduled it: its metadata's scheduling_name, or its
-/// own where there is none.
-std::string scheduling_name(const Computation& computation, InstructionIndex i);
+/// The name by which XLA scheduled an instruction, and looks up its cost: its metadata's
+/// scheduling_name. Its own where there is none, or where that is of a get-tuple-element, whose
+/// place a copy took after scheduling, metadata and all. A clone of rematerialisation, made later,
+/// goes by the name of what it was cloned from. The view is of the program's text.
+std::string_view scheduling_name(const Computation& computation, InstructionIndex i);
 
 }  // namespace spillway

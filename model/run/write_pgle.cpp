@@ -6,27 +6,20 @@
 #include <set>
 #include <unordered_set>
 
+#include "model/cost/host_rates.h"
+#include "model/cost/run_time.h"
 #include "model/program/call_graph.h"
 #include "model/program/host_transfer.h"
+#include "model/run/pgle.h"
 
 namespace spillway {
 namespace {
 
 PgleLink make_link(const HardwareProfile& profile, const Topology& topology) {
-  PgleLink link;
-  link.gpus_of_cpu = gpus_sharing_cpu(topology, profile);
-  const double gpus = static_cast<double>(link.gpus_of_cpu);
-  const Host& host = profile.host;
-  const auto one_way = [&](const Figure<BytesPerSecond>& wires,
-                           const std::optional<Figure<BytesPerSecond>>& memory) {
-    return std::min({wires.value, memory.value_or(host.memory_bandwidth).value / gpus,
-                     profile.device.hbm_bandwidth.value});
-  };
-  link.device_to_host = one_way(profile.link.device_to_host, host.memory_bandwidth_write);
-  link.host_to_device = one_way(profile.link.host_to_device, host.memory_bandwidth_read);
-  link.both_ways =
-      std::min(profile.link.both_directions.value / 2, host.memory_bandwidth.value / (2 * gpus));
-  return link;
+  const HostRates rates = host_rates(profile, topology);
+  const BytesPerSecond hbm = profile.device.hbm_bandwidth.value;  // one end of a copy lies there
+  return {std::min(rates.device_to_host, hbm), std::min(rates.host_to_device, hbm),
+          rates.each_of_both, rates.gpus_of_cpu};
 }
 
 /// Goes through the computations that a program runs, and adds a cost for each instruction.
@@ -37,16 +30,17 @@ class Writer {
       : program_(program),
         costs_(costs),
         latency_(profile.link.copy_latency.value),
-        in_loop_(inside_loops(program)),
-        run_times_(program.computations.size()) {
+        in_loop_(inside_loops(program)) {
     out_.program = program.name;
     out_.hardware = profile.id;
     out_.link = make_link(profile, topology);
   }
 
   PgleProfile run() {
-    for (const ComputationId id : computation_post_order(program_))
-      if (costs_.contains(id)) time_computation(id);
+    find_wrapped();
+    run_times_ = run_times(program_, costs_, BranchTaken::kLongest, [&](InstructionId id) {
+      return is_async_start(program_[id].opcode) ? Seconds(0) : time_of(id);
+    });
     for (const ComputationId id : ids(program_.computations))
       if (costs_.contains(id) && !wrapped_.contains(id)) add_computation(id);
     Seconds longest;
@@ -57,14 +51,13 @@ class Writer {
   }
 
  private:
-  void time_computation(ComputationId id);
+  void find_wrapped();
   void add_computation(ComputationId id);
   void add_host_copy(InstructionId id, Bytes bytes, Seconds alone, Seconds of_iteration);
   void add(std::string_view name, Seconds time);
+  std::string_view name_of(InstructionId id) const;
   Seconds time_of(InstructionId id) const;
-  Seconds time_of_called(InstructionId id) const;
   Seconds copy_time(const HostTransfer& transfer) const;
-  std::string_view scheduled_name(InstructionId id) const;
   std::string_view asynchronous_name(InstructionId start) const;
 
   const Program& program_;
@@ -78,49 +71,31 @@ class Writer {
   PgleProfile out_;
 };
 
-/// What the main stream does while a loop, a call or a conditional runs.
-Seconds Writer::time_of_called(InstructionId id) const {
-  const Computation& computation = program_[id.computation];
-  const auto called = computation.called(id.instruction);
-  if (computation[id.instruction].opcode == Opcode::kWhile)
-    return run_times_[called[1]] *
-           static_cast<double>(known_trip_count(computation, id.instruction).value_or(1));
-  Seconds longest;
-  for (const ComputationId branch : called) longest = std::max(longest, run_times_[branch]);
-  return longest;
-}
-
 Seconds Writer::copy_time(const HostTransfer& transfer) const {
   const bool out = transfer.direction == TransferDirection::kDeviceToHost;
   return latency_ + transfer.bytes / (out ? out_.link.device_to_host : out_.link.host_to_device);
 }
 
 Seconds Writer::time_of(InstructionId id) const {
-  if (is_control_flow(program_[id].opcode)) return time_of_called(id);
+  if (is_control_flow(program_[id].opcode))
+    return time_of_called(program_, id, run_times_, BranchTaken::kLongest);
   const Cost& cost = costs_.cost(id);
   const auto transfer = host_transfer(program_, id);
   return transfer && !cost.uses_sms ? copy_time(*transfer) : cost.time + cost.gap;
 }
 
-void Writer::time_computation(ComputationId id) {
-  for (const InstructionIndex i : program_[id].instructions()) {
-    const auto called = program_[id].called(i);
-    if (is_async_start(program_[id][i].opcode))
-      wrapped_.insert(called.begin(), called.end());
-    else
-      run_times_[id] += time_of({id, i});
+void Writer::find_wrapped() {
+  for (const ComputationId id : ids(program_.computations)) {
+    if (!costs_.contains(id)) continue;
+    for (const InstructionIndex i : program_[id].instructions()) {
+      const auto called = program_[id].called(i);
+      if (is_async_start(program_[id][i].opcode)) wrapped_.insert(called.begin(), called.end());
+    }
   }
 }
 
-/// The name under which XLA scheduled an instruction; empty for one that came later.
-std::string_view Writer::scheduled_name(InstructionId id) const {
-  const Computation& computation = program_[id.computation];
-  const Instruction& in = computation[id.instruction];
-  if (is_remat_clone(in)) return "";
-  const std::string_view name = metadata_field(computation, id.instruction, "scheduling_name");
-  // A copy that took the place of a get-tuple-element has its metadata, name and all.
-  const bool of_another = find_opcode(name.substr(0, name.find('.'))) == Opcode::kGetTupleElement;
-  return name.empty() || of_another ? in.name : name;
+std::string_view Writer::name_of(InstructionId id) const {
+  return scheduling_name(program_[id.computation], id.instruction);
 }
 
 void Writer::add(std::string_view name, Seconds time) {
@@ -132,8 +107,8 @@ void Writer::add(std::string_view name, Seconds time) {
 std::string_view Writer::asynchronous_name(InstructionId start) const {
   const auto called = program_[start.computation].called(start.instruction);
   if (called.empty() || costs_.cost(start).kernel == KernelClass::kCollective)
-    return scheduled_name(start);
-  return scheduled_name({called[0], program_[called[0]].root().instruction});
+    return name_of(start);
+  return name_of({called[0], program_[called[0]].root().instruction});
 }
 
 void Writer::add_host_copy(InstructionId id, Bytes bytes, Seconds alone, Seconds of_iteration) {
@@ -159,7 +134,7 @@ void Writer::add_computation(ComputationId id) {
       add_host_copy({id, i}, copy->bytes, time, in_loop_[id] != 0 ? all : time);
     } else if (time > Seconds(0)) {
       const bool starts = is_async_start(computation[i].opcode);
-      add(starts ? asynchronous_name({id, i}) : scheduled_name({id, i}), time);
+      add(starts ? asynchronous_name({id, i}) : name_of({id, i}), time);
     }
   }
 }

@@ -67,8 +67,8 @@ struct PgleProfile {
 /// looks up a latency only. A plain copy-start would be looked up twice under its one name, as the
 /// latency of the pair and as time of the main stream; so it gets no cost, and `units_per_us` makes
 /// XLA's constant what the longest such copy takes. Holds for any scheduled dump; clones that XLA's
-/// rematerialisation made later have no cost. From: XLA of jaxlib 0.12.0 (its log names what it
-/// finds, docs/pgle.md).
+/// rematerialisation made later go by what they were cloned from. From: XLA of jaxlib 0.12.0 (its
+/// log names what it finds, docs/pgle.md).
 PgleProfile make_pgle_profile(const Program& program, const CostTable& costs,
                               const HardwareProfile& profile, const Topology& topology);
 

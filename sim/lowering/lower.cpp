@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "sim/lowering/run_time.h"
+#include "model/cost/run_time.h"
 
 namespace spillway {
 namespace {

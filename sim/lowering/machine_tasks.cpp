@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/cost/host_rates.h"
+
 namespace spillway {
 namespace {
 
@@ -52,23 +54,18 @@ MachineTasks::MachineTasks(engine::EngineProgram& program, const HardwareProfile
                            std::int64_t gpus_of_cpu)
     : program_(program), profile_(profile) {
   const HostLink& link = profile.link;
-  const Host& host = profile.host;
+  const HostRates rates = host_rates(profile, gpus_of_cpu);
   const auto add = [&](BytesPerSecond rate) { return add_resource(program, per_second(rate)); };
-  const auto share = [&](const std::optional<Figure<BytesPerSecond>>& one_way) {
-    return one_way.value_or(host.memory_bandwidth).value / static_cast<double>(gpus_of_cpu);
-  };
+  in_alone_ = rates.host_to_device;
+  out_alone_ = rates.device_to_host;
   resources_.hbm = add(reachable_hbm(profile));
   resources_.sms = add_resource(program, engine::kTimeShared);
   resources_.device_to_host = add(link.device_to_host.value);
   resources_.host_to_device = add(link.host_to_device.value);
   resources_.both_directions = add_two_sided(program, per_second(link.both_directions.value));
-  const BytesPerSecond read = share(host.memory_bandwidth_read);
-  const BytesPerSecond write = share(host.memory_bandwidth_write);
-  in_alone_ = std::min(link.host_to_device.value, read);
-  out_alone_ = std::min(link.device_to_host.value, write);
-  resources_.host_read = add(read);
-  resources_.host_write = add(write);
-  resources_.host_memory = add_two_sided(program, per_second(share(std::nullopt)));
+  resources_.host_read = add(rates.memory_read);
+  resources_.host_write = add(rates.memory_write);
+  resources_.host_memory = add_two_sided(program, per_second(rates.memory));
   resources_.fabric = add_resource(program, engine::kTimeShared);
   resources_.network = add_resource(program, engine::kTimeShared);
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "model/base/format.h"
+#include "model/flags/flag_names.h"
 #include "model/flags/known_flags.h"
 #include "model/plan/compiler_limit.h"
 
@@ -44,12 +45,6 @@ std::string jax_policy(const PlanResult& plan) {
       python_list(saved), python_list(offloaded));
 }
 
-/// Whether a version knows a flag for certain.
-bool has_flag(const JaxlibVersion& version, std::string_view name) {
-  const KnownFlag* const flag = find_known_flag(name);
-  return flag != nullptr && knows(*flag, version) == Knows::kYes;
-}
-
 /// Whether the user has a flag at that value; of a list, whether the value is in it.
 bool is_set(const FlagSettings& users, const Setting& flag) {
   const auto found = users.find(flag.name);
@@ -65,7 +60,7 @@ std::optional<Setting> against_rematerialisation(const AdviceContext& context) {
   const Bytes counted = context.planned.total_device + host_bytes(context.planned);
   if (counted <= limit) return std::nullopt;
   return Setting{
-      "xla_disable_hlo_passes", "rematerialization",
+      std::string(flag::kDisabledPasses), "rematerialization",
       fmt::format("XLA would count {}, pinned host memory among it, against its limit of "
                   "{} and recompute for nothing; what that costs is not simulated",
                   format_bytes(counted), format_bytes(limit))};
@@ -75,7 +70,7 @@ std::vector<Setting> advise_flags(const PlanResult& plan, const AdviceContext& c
   std::vector<Setting> flags;
   if (!context.jaxlib || plan.best.host == Bytes(0)) return flags;
   if (auto remat = against_rematerialisation(context)) flags.push_back(std::move(*remat));
-  flags.push_back({"xla_disable_automatic_host_compute_offload", "true",
+  flags.push_back({std::string(flag::kNoHostCompute), "true",
                    "makes it an error, not a slow step, when something computes on an offloaded "
                    "array; changes nothing else"});
   std::erase_if(flags, [&context](const Setting& flag) {

@@ -1,11 +1,12 @@
 #include "sim/planner/evaluate.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
+#include "model/cost/run_time.h"
 #include "model/diagnostics/slice_offsets.h"
 #include "model/plan/compiler_limit.h"
-#include "sim/lowering/run_time.h"
 #include "sim/rewrite/pipeline_host_copies.h"
 #include "sim/rewrite/place_residuals.h"
 
@@ -131,9 +132,7 @@ Result<PolicyCase> Evaluator::evaluate(const Policy& policy) const {
 XlaOrderOptions Evaluator::order_options(const ScheduleSettings& settings,
                                          const MemoryTotals& totals) const {
   XlaOrderOptions options;
-  options.estimator.latency_hiding = settings.hides_latencies;
-  options.estimator.sol = settings.estimator == BelievedCosts::kSpeedOfLight;
-  options.estimator.analytical = settings.estimator == BelievedCosts::kAnalytical;
+  options.scheduler = settings.scheduler;
   options.limits.collectives = static_cast<std::int32_t>(settings.collectives);
   options.limits.async_computes = static_cast<std::int32_t>(settings.async_computes);
   options.limits.starts_collectives_early = settings.starts_collectives_early;
@@ -142,7 +141,9 @@ XlaOrderOptions Evaluator::order_options(const ScheduleSettings& settings,
                          ? budget_.pool
                          : ahead_of_time_base(profile_.device.hbm_capacity.value);
   options.limits.memory =
-      scheduler_limit(totals, base, static_cast<int>(settings.memory_slop_percent));
+      settings.memory_slop_percent < 0  // XLA takes it for a huge number
+          ? Bytes(std::numeric_limits<std::int64_t>::max())
+          : scheduler_limit(totals, base, static_cast<int>(settings.memory_slop_percent));
   options.fencing_threshold = settings.fencing_threshold_bytes;
   options.fencing_slack = static_cast<std::int32_t>(settings.fencing_slack_windows);
   return options;
@@ -150,8 +151,11 @@ XlaOrderOptions Evaluator::order_options(const ScheduleSettings& settings,
 
 Result<PolicyCase> Evaluator::evaluate(const Policy& policy,
                                        const ScheduleSettings& settings) const {
-  if (settings.estimator == BelievedCosts::kProfile)
+  const SchedulerChoice& scheduler = settings.scheduler;
+  if (scheduler.hides_latencies && scheduler.costs == BelievedCosts::kProfile)
     return Error{ErrorKind::kUsage, "an order made by a profile is not modelled", {}, "", ""};
+  if (settings.async_computes < 1 || settings.collectives < 1)
+    return Error{ErrorKind::kUsage, "XLA cannot order with a limit below 1", {}, "", ""};
   Program planned = rewrite(policy);
   if (settings.pipelines_host_copies) {
     if (!is_as_compiled(planned, program_))
@@ -162,7 +166,7 @@ Result<PolicyCase> Evaluator::evaluate(const Policy& policy,
   const Schedule given = text_schedule(planned).value();
   // What XLA pipelines it orders with copies of the carry that are gone afterwards, and without
   // them the order comes out worse than the rewrite's own: docs/schedule.md.
-  if (settings.pipelines_host_copies && settings.hides_latencies)
+  if (settings.pipelines_host_copies && scheduler.hides_latencies)
     return run(policy, planned, given);
   const MemoryTotals totals = sum_totals(assign_memory(planned, given));
   const Reordered ordered = reorder(planned, given, profile_, order_options(settings, totals));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "model/flags/flag_names.h"
 #include "model/flags/flag_table.h"
 #include "model/flags/known_flags.h"
 
@@ -12,25 +13,36 @@ namespace spillway {
 namespace {
 
 struct Candidate {
-  const char* name;
-  const char* value;
+  std::string_view name;
+  std::string value;
+  const char* doubt = "";  ///< where compiling both ways does not bear the simulation out
 };
+
+/// docs/flags.md has the figures.
+constexpr const char* kOfCollectives =
+    ". Low confidence: compiled both ways for small steps alone. Scanned they came out as "
+    "simulated; "
+    "unrolled they gained more time and took more memory than simulated. Compile and compare.";
+constexpr const char* kOfCopies =
+    ". Low confidence: compiled both ways for small steps alone. Scanned it changed nothing; "
+    "unrolled "
+    "steps got slower. Compile and compare.";
+constexpr const char* kOfSlop =
+    ". Low confidence: it changed none of the small steps that were compiled both ways. Compile "
+    "and "
+    "compare.";
 
 /// In the order in which the first of equals is taken.
-constexpr Candidate kCandidates[] = {
-    {"xla_gpu_enable_pipelined_host_offloading", "true"},
-    {"xla_gpu_experimental_parallel_async_compute_limit", "8"},
-    {"xla_gpu_experimental_scheduler_memory_fencing_threshold_bytes", "1048576"},
-    {"xla_gpu_experimental_scheduler_memory_fencing_threshold_bytes", "52428800"},
-    {"xla_gpu_memory_limit_slop_factor", "70"},
-    {"xla_gpu_experimental_parallel_collective_overlap_limit", "4"},
-    {"xla_gpu_enable_latency_hiding_scheduler", "true"},
-    {"xla_gpu_enable_latency_hiding_scheduler", "false"},
-};
-
-bool has_flag(const JaxlibVersion& version, std::string_view name) {
-  const KnownFlag* const flag = find_known_flag(name);
-  return flag != nullptr && knows(*flag, version) == Knows::kYes;
+std::vector<Candidate> candidates() {
+  return {
+      {flag::kPipelinedOffloading, "true"},
+      {flag::kAsyncComputes, "8", kOfCopies},
+      {flag::kFencing, std::to_string(kFencedFrom.value())},
+      {flag::kSlopFactor, "70", kOfSlop},
+      {flag::kCollectives, "4", kOfCollectives},
+      {flag::kLatencyHiding, "true"},
+      {flag::kLatencyHiding, "false"},
+  };
 }
 
 /// How much better `c` is than `before`; nothing when it is not worth a flag.
@@ -49,16 +61,22 @@ class Search {
   Search(const Evaluator& evaluator, const Policy& policy, const FlagContext& context)
       : evaluator_(evaluator), policy_(policy), context_(context) {}
 
-  std::optional<PolicyCase> run(const FlagSettings& flags) const {
+  Result<PolicyCase> run(const FlagSettings& flags) const {
     const auto settings = schedule_settings(flags, context_);
-    if (!settings) return std::nullopt;
-    Result<PolicyCase> outcome = evaluator_.evaluate(policy_, *settings);
-    if (!outcome.ok()) return std::nullopt;
-    return std::move(outcome).value();
+    if (settings) return evaluator_.evaluate(policy_, *settings);
+    return Error{ErrorKind::kUsage,
+                 "whether XLA hides latencies depends on a device that is not known",
+                 {},
+                 "",
+                 ""};
   }
   /// Whether a flag would change anything at all.
   bool matters(const FlagSettings& flags, const FlagSettings& more) const {
-    return schedule_settings(flags, context_) != schedule_settings(more, context_);
+    const auto before = schedule_settings(flags, context_),
+               after = schedule_settings(more, context_);
+    if (before && after && !before->scheduler.hides_latencies && !after->scheduler.hides_latencies)
+      return before->pipelines_host_copies != after->pipelines_host_copies;
+    return before != after;
   }
 
  private:
@@ -74,35 +92,38 @@ FlagSearch search_flags(const Evaluator& evaluator, const Policy& policy, const 
   FlagSearch result;
   const Search search(evaluator, policy, context);
   FlagSettings set = users;
-  std::optional<PolicyCase> at = search.run(set);
-  if (!at) {
-    result.not_tried_because = "the order cannot be made again for this device and these flags";
+  Result<PolicyCase> first = search.run(set);
+  if (!first.ok()) {
+    result.not_tried_because = first.error().text;
     return result;
   }
+  std::optional<PolicyCase> at = std::move(first).value();
+  const std::vector<Candidate> all = candidates();
   while (result.flags.size() < kMostSearched) {
     const Candidate* best = nullptr;
     std::optional<PolicyCase> best_case;
     double best_worth = 0;
-    for (const Candidate& candidate : kCandidates) {
+    for (const Candidate& candidate : all) {
       if (set.contains(candidate.name) || !has_flag(context.jaxlib, candidate.name)) continue;
       FlagSettings more = set;
-      more[candidate.name] = candidate.value;
+      more[std::string(candidate.name)] = candidate.value;
       if (!search.matters(set, more)) continue;
       ++result.tried;
-      auto outcome = search.run(more);
-      const auto gain = outcome ? worth(*outcome, *at) : std::nullopt;
+      Result<PolicyCase> outcome = search.run(more);
+      const auto gain = outcome.ok() ? worth(*outcome, *at) : std::nullopt;
       if (!gain || *gain <= best_worth) continue;
       best = &candidate;
-      best_case = std::move(outcome);
+      best_case = std::move(outcome).value();
       best_worth = *gain;
     }
     if (best == nullptr) break;
     const FlagInfo* const info = find_flag(best->name);
-    Setting setting{best->name, best->value, info == nullptr ? "" : std::string(info->meaning)};
+    Setting setting{std::string(best->name), best->value,
+                    (info == nullptr ? "" : std::string(info->meaning)) + best->doubt};
     setting.effect =
         FlagEffect{best_case->step - at->step, best_case->peak_device - at->peak_device};
     result.flags.push_back(std::move(setting));
-    set[best->name] = best->value;
+    set[std::string(best->name)] = best->value;
     at = std::move(best_case);
   }
   result.with_flags = std::move(at);

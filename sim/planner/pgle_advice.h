@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/flags/flag_settings.h"
 #include "model/run/write_pgle.h"
 #include "sim/planner/advice.h"
 
@@ -13,16 +14,20 @@ namespace spillway {
 
 struct PgleAdvice {
   bool recommended = false;
-  /// To set, without the leading --; the profile's own among them only where it is recommended.
+  /// To set, without the leading --; the profile's own among them only where it is recommended, and
+  /// none that the user sets so already or that the version lacks.
   std::vector<Setting> flags;
   std::string text;  ///< why
 };
 
-/// What the program does as it was compiled, with which the profile is compared.
+/// What the program does as it was compiled, with which the profile is compared, and under which
+/// flags it would be compiled again.
 struct PgleSituation {
   bool is_planned = true;  ///< the plan leaves the policy as it was compiled
   Seconds kernels;         ///< of one step
   Seconds link;            ///< both directions together, of one step
+  FlagContext context;
+  FlagSettings users;  ///< what the user sets already
 };
 
 /// `path` is where the profile was written.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "model/flags/check_flags.h"
+#include "model/flags/flag_names.h"
 #include "model/flags/known_flags.h"
 
 namespace spillway {
@@ -28,15 +29,12 @@ std::vector<std::string> split_values(const KnownFlag& flag, std::string_view te
   }
 }
 
-/// Decides the order, but by a profile that we have no simulation for.
-constexpr std::string_view kProfile = "xla_gpu_pgle_profile_file_or_directory_path";
-
 /// Numbers that mean nothing below 1.
-constexpr std::string_view kFromOne[] = {"xla_gpu_memory_limit_slop_factor",
-                                         "xla_gpu_experimental_parallel_async_compute_limit",
-                                         "xla_gpu_experimental_parallel_collective_overlap_limit"};
+constexpr std::string_view kFromOne[] = {flag::kSlopFactor, flag::kAsyncComputes,
+                                         flag::kCollectives};
 
-bool can_be_tried(std::string_view name) { return decides_order(name) && name != kProfile; }
+/// What decides the order, but for a profile, which we have no simulation for.
+bool can_be_tried(std::string_view name) { return decides_order(name) && name != flag::kProfile; }
 
 std::string flags_that_can_be_tried() {
   std::string names;
@@ -58,7 +56,7 @@ Result<FlagChoice> parse_flag_choice(const std::string& text, const FlagContext&
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0)
     return usage("--flag " + spillway::quoted(text) + " is not NAME=VALUE",
-                 "for example --flag xla_gpu_enable_pipelined_host_offloading=true");
+                 "for example --flag " + std::string(flag::kPipelinedOffloading) + "=true");
   std::string name = text.substr(0, equals);
   if (name.starts_with("--")) name.erase(0, 2);
   const std::string_view all = std::string_view(text).substr(equals + 1);

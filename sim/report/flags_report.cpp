@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "model/flags/flag_names.h"
 #include "model/flags/flag_table.h"
 #include "model/flags/known_flags.h"
 #include "model/hardware/spelling.h"
@@ -41,11 +43,23 @@ Error unknown_name(const std::string& name) {
   const std::string_view nearest = nearest_name(name, names, kLettersAMistake);
   return {ErrorKind::kUsage,
           "no jaxlib from " + to_string(oldest_probed()) + " to " + to_string(newest_probed()) +
-              " knows a flag " + spillway::quoted(name),
+              " knows a flag " + spillway::quoted(name) + ", or one with that in its name",
           {},
           "",
           nearest.empty() ? "spillway flags lists those that matter here"
                           : "did you mean '" + std::string(nearest) + "'?"};
+}
+
+/// The flag of that name; else all that have it in theirs, those of the version first.
+std::vector<const KnownFlag*> find_flags(const std::string& written, const JaxlibVersion& version) {
+  const std::string name = written.starts_with("--") ? written.substr(2) : written;
+  if (const KnownFlag* const flag = find_known_flag(name)) return {flag};
+  std::vector<const KnownFlag*> found;
+  for (const KnownFlag& flag : known_flags())
+    if (!name.empty() && flag.name.find(name) != std::string_view::npos) found.push_back(&flag);
+  std::ranges::stable_partition(
+      found, [&](const KnownFlag* flag) { return knows(*flag, version) == Knows::kYes; });
+  return found;
 }
 
 std::string default_text(const FlagsReport::Row& row) {
@@ -79,18 +93,29 @@ std::string environment_text() {
   return text;
 }
 
+/// By which costs, as the end of a sentence.
+std::string costs_text(const SchedulerChoice& scheduler, const std::string& hardware) {
+  if (!scheduler.rest && scheduler.costs != BelievedCosts::kProfile)
+    return "costs that depend on the device: say --hw";
+  std::string text(name_of(scheduler.costs.value_or(BelievedCosts::kTShirt)));
+  if (scheduler.costs == BelievedCosts::kProfile && scheduler.rest)
+    text += ", and " + std::string(name_of(*scheduler.rest)) + " where it says nothing";
+  if (scheduler.lacks_table)
+    text += fmt::format(" (it has no table of matrix products for {})", hardware);
+  return text;
+}
+
 std::string scheduler_text(const FlagsReport& report) {
   const auto& settings = report.check->settings;
   if (!settings) return "Whether XLA hides latencies depends on the device: say --hw.\n";
-  if (!settings->hides_latencies) return "With these flags XLA does not hide latencies.\n";
-  std::string text = fmt::format(
-      "With these flags XLA hides latencies, by {}{}: {} asynchronous copies or kernels and {} "
-      "collectives in flight",
-      name_of(settings->estimator),
-      settings->estimator == BelievedCosts::kSpeedOfLight ? " estimates" : "",
-      settings->async_computes, settings->collectives);
+  if (!settings->scheduler.hides_latencies)
+    return "With these flags XLA does not hide latencies.\n";
+  std::string text = fmt::format("With these flags XLA hides latencies, by {}.\n",
+                                 costs_text(settings->scheduler, report.hardware));
+  text += fmt::format("In flight: {} asynchronous copies or kernels, {} collectives",
+                      settings->async_computes, settings->collectives);
   if (settings->fencing_threshold_bytes >= 0)
-    text += fmt::format(", fencing at {} bytes with {} windows of slack",
+    text += fmt::format("; fencing at {} bytes with {} windows of slack",
                         settings->fencing_threshold_bytes, settings->fencing_slack_windows);
   return text + ".\n";
 }
@@ -99,7 +124,10 @@ std::string check_text(const FlagsReport& report) {
   const FlagsReport::Check& check = *report.check;
   std::string text;
   for (const Diagnostic& finding : check.findings) text += to_text(finding) + "\n";
-  if (check.findings.empty()) text += "Nothing odd.\n";
+  if (check.is_empty)
+    text += "Nothing to check: no flag is set.\n";
+  else if (check.findings.empty())
+    text += "Nothing odd.\n";
   return text + (has_error(check.findings) ? "XLA would not run with these flags.\n"
                                            : scheduler_text(report));
 }
@@ -135,8 +163,12 @@ Json check_json(const FlagsReport::Check& check) {
   for (const Diagnostic& d : check.findings)
     json["findings"].push_back(
         {{"code", d.code}, {"severity", name_of(d.severity)}, {"message", d.message()}});
-  json["hides_latencies"] = check.settings ? Json(check.settings->hides_latencies) : Json(nullptr);
-  json["estimator"] = check.settings ? Json(name_of(check.settings->estimator)) : Json(nullptr);
+  const auto& settings = check.settings;
+  json["hides_latencies"] = settings ? Json(settings->scheduler.hides_latencies) : Json(nullptr);
+  const bool has_costs = settings && settings->scheduler.hides_latencies;
+  const auto costs = has_costs ? settings->scheduler.costs : std::nullopt;
+  json["estimator"] = costs ? Json(name_of(*costs)) : Json(nullptr);
+  json["lacks_table"] = settings && settings->scheduler.lacks_table;
   return json;
 }
 
@@ -149,11 +181,11 @@ Result<FlagsReport> make_flags_report(const FlagContext& context, const std::str
   report.context = context;
   report.hardware = hardware;
   report.has_environment = names.empty();
-  for (const std::string& written : names) {
-    const std::string name = written.starts_with("--") ? written.substr(2) : written;
-    const KnownFlag* const flag = find_known_flag(name);
-    if (flag == nullptr) return unknown_name(name);
-    report.rows.push_back(row_of(*flag, context.jaxlib));
+  for (const std::string& name : names) {
+    const auto found = find_flags(name, context.jaxlib);
+    if (found.empty()) return unknown_name(name);
+    if (found.size() > 1) report.searched.push_back({name, found.size()});
+    for (const KnownFlag* flag : found) report.rows.push_back(row_of(*flag, context.jaxlib));
   }
   if (!names.empty()) return report;
   for (const FlagInfo& info : flag_table()) {
@@ -169,8 +201,9 @@ Result<FlagsReport> make_flags_check(const FlagContext& context, const std::stri
   FlagsReport report;
   report.context = context;
   report.hardware = hardware;
-  report.check = FlagsReport::Check{text, check_flags(flags, context),
-                                    schedule_settings(settle(flags), context)};
+  report.check =
+      FlagsReport::Check{text, flags.uses.empty() && flags.unread.empty(),
+                         check_flags(flags, context), schedule_settings(settle(flags), context)};
   return report;
 }
 
@@ -179,12 +212,15 @@ std::string render_text(const FlagsReport& report) {
   if (!report.hardware.empty()) text += " on " + report.hardware;
   text += "\n\n";
   if (report.check) return text + check_text(report);
+  for (const auto& [name, count] : report.searched)
+    text += fmt::format("No flag is called {}; {} have it in their names.\n\n",
+                        spillway::quoted(name), count);
   std::string topic;
   for (const FlagsReport::Row& row : report.rows) {
     if (row.topic != topic) text += row.topic + "\n";
     topic = row.topic;
     text += row_text(row);
-    if (row.name == "xla_gpu_enable_latency_hiding_scheduler" && !report.hardware.empty()) {
+    if (row.name == flag::kLatencyHiding && !report.hardware.empty()) {
       const auto unset = hides_latencies_unset(report.context);
       text += fmt::format("{}unset on {}: {}\n", kIndent, report.hardware,
                           !unset   ? "not known"

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/flags/check_flags.h"
@@ -25,19 +26,23 @@ struct FlagsReport {
   FlagContext context;
   std::string hardware;  ///< id of a profile; empty where none was given
   std::vector<Row> rows;
+  /// What was asked for that is part of several names, and of how many.
+  std::vector<std::pair<std::string, std::size_t>> searched;
   bool has_environment = false;  ///< the variables are listed too
 
   /// Of the line that was to be checked, if one was.
   struct Check {
     std::string text;
+    bool is_empty = false;  ///< no word stands there
     std::vector<Diagnostic> findings;
     std::optional<ScheduleSettings> settings;
   };
   std::optional<Check> check;
 };
 
-/// The whole table, or of it and of all other known flags those in `names`. An error: a name that
-/// no version knows, or a version that check_version refuses.
+/// The whole table, or of it and of all other known flags those in `names`, where one that is no
+/// flag's name stands for all that have it in theirs. An error: no version knows such a flag, or a
+/// version that check_version refuses.
 Result<FlagsReport> make_flags_report(const FlagContext& context, const std::string& hardware,
                                       const std::vector<std::string>& names);
 /// Only what is wrong with a line. An error: the version.

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include "model/flags/flag_names.h"
+#include "model/flags/flag_settings.h"
 #include "sim/report/log_rules.h"
 
 namespace spillway::log_rules {
@@ -37,10 +39,10 @@ void scheduler_limit(const Case& c, std::vector<LogFinding>& out) {
           {"scheduler-limit", false, lines_of({scheduler.line}),
            fmt::format("The scheduler's limit of {} did not hold it back: it estimates {}. "
                        "The limit only decides between equal candidates. Scan the "
-                       "layers, or switch the scheduler off "
-                       "(--xla_gpu_enable_latency_hiding_scheduler=false), or fence it "
-                       "(--xla_gpu_experimental_scheduler_memory_fencing_threshold_bytes=0).",
-                       text(scheduler.limit), text(scheduler.bytes))});
+                       "layers, or switch the scheduler off ({}), or fence it ({}).",
+                       text(scheduler.limit), text(scheduler.bytes),
+                       flag::set(flag::kLatencyHiding, "false"),
+                       flag::set(flag::kFencing, std::to_string(kFencedFrom.value())))});
     return;
   }
 }

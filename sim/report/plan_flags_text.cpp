@@ -31,11 +31,10 @@ std::string together_text(const FlagSearch& search) {
 
 }  // namespace
 
-void add_simulated_flags(PlanReport& report, const Evaluator& evaluator, const FlagSettings& users,
-                         const HardwareProfile& profile) {
+void add_simulated_flags(PlanReport& report, const Evaluator& evaluator) {
   if (!report.no_flags_because.empty()) return;
-  FlagSearch search = search_flags(evaluator, report.plan.best.policy, users,
-                                   {report.jaxlib, profile.device.compute_capability});
+  FlagSearch search =
+      search_flags(evaluator, report.plan.best.policy, report.user_settings, report.flag_context);
   const bool helps = report.plan.fits || (search.with_flags && search.with_flags->fit.fits);
   if (!helps) search.flags.clear();
   std::vector<Setting>& flags = report.advice.flags;
@@ -50,8 +49,10 @@ bool flags_make_it_fit(const PlanReport& report) {
 std::string flags_text(const PlanReport& report) {
   if (!report.no_flags_because.empty())
     return "XLA flags\n  none: " + report.no_flags_because + "\n\n";
-  if (report.advice.flags.empty()) return "";
+  const std::string& untried = report.flag_search.not_tried_because;
+  if (report.advice.flags.empty() && untried.empty()) return "";
   std::string text = "XLA flags for jaxlib " + to_string(report.jaxlib) + "\n";
+  if (!untried.empty()) text += "  none that decide the order were tried: " + untried + "\n";
   for (const Setting& flag : report.advice.flags)
     text += fmt::format("  --{}={}  ({})\n", flag.name, flag.value, effect_text(flag)) +
             wrapped(flag.why, "      ");

@@ -9,8 +9,7 @@ namespace spillway {
 
 /// Searches for flags that help the best policy, and puts them in front of the advice. Of a plan
 /// that does not fit only those that make it fit.
-void add_simulated_flags(PlanReport& report, const Evaluator& evaluator, const FlagSettings& users,
-                         const HardwareProfile& profile);
+void add_simulated_flags(PlanReport& report, const Evaluator& evaluator);
 
 /// Whether a plan that does not fit does with the flags recommended.
 bool flags_make_it_fit(const PlanReport& report);

@@ -227,6 +227,15 @@ std::string pgle_lines(const PlanReport& report) {
          "the new dump.\n";
 }
 
+std::string assumed_text(const PlanReport& report) {
+  std::string text;
+  for (const std::string& assumption : report.best_run.assumptions)
+    text += "Assumed: " + assumption + "\n";
+  if (report.jaxlib_is_assumed)
+    text += fmt::format("Assumed: jaxlib {}, for want of --jaxlib\n", to_string(report.jaxlib));
+  return text;
+}
+
 /// Of a program without handles, its one policy.
 std::string only_case_text(const PlanReport& report) {
   const PolicyCase& only = report.plan.best;
@@ -240,7 +249,8 @@ std::string only_case_text(const PlanReport& report) {
              format_seconds(only.step), format_bytes(only.peak_device), format_bytes(only.host),
              fit_text(only)) +
          (report.advice.flags.empty() ? "" : "\n" + flags_text(report)) + pgle_lines(report) +
-         unknown_text(report.best_run) + unnamed_lines(report) + warning_lines(report);
+         unknown_text(report.best_run) + unnamed_lines(report) + warning_lines(report) +
+         assumed_text(report);
 }
 
 /// What to set, for a plan that can be carried out.
@@ -254,25 +264,28 @@ std::string settings_text(const PlanReport& report) {
 }
 
 /// Which jaxlib the plan is for, and what is wrong with the user's flags there.
-std::optional<Error> settle_version(PlanReport& report, const NameList& names,
-                                    const HardwareProfile& profile, const FlagRequest& flags) {
+std::optional<Error> settle_version(PlanReport& report, const Program& program,
+                                    const NameList& names, const HardwareProfile& profile,
+                                    const FlagRequest& flags) {
   const auto said = flags.jaxlib ? flags.jaxlib : names.jaxlib;
   report.jaxlib = said.value_or(newest_probed());
   report.jaxlib_is_assumed = !said;
+  report.flag_context = {report.jaxlib, gpu_model(profile.device), has_only_common_parts(program)};
+  if (flags.flags) report.user_settings = settle(*flags.flags);
   if (const auto wrong = check_version(report.jaxlib)) {
     if (flags.jaxlib || flags.flags) return wrong;
-    report.no_flags_because = wrong->text + ", and one that it does not know would end the process";
+    report.no_flags_because =
+        wrong->text + ", and a flag that it does not know would end the process";
   } else if (flags.flags) {
-    report.user_flags =
-        check_flags(*flags.flags, {report.jaxlib, profile.device.compute_capability});
+    report.user_flags = check_flags(*flags.flags, report.flag_context);
   }
   return std::nullopt;
 }
 
-AdviceContext advice_context(const PlanReport& report, const FlagRequest& flags) {
+AdviceContext advice_context(const PlanReport& report) {
   AdviceContext context;
   if (report.no_flags_because.empty()) context.jaxlib = report.jaxlib;
-  if (flags.flags) context.user_flags = settle(*flags.flags);
+  context.user_flags = report.user_settings;
   context.planned = report.best_run.memory;
   context.pool = report.budget.pool;
   context.has_names = report.has_names;
@@ -288,7 +301,7 @@ Result<PlanReport> make_plan_report(const Program& program, const Schedule& sche
                                     const PlanOptions& options, const FlagRequest& flags,
                                     std::optional<CopyStreams> copy_streams) {
   PlanReport report;
-  if (auto wrong = settle_version(report, names, profile, flags)) return *wrong;
+  if (auto wrong = settle_version(report, program, names, profile, flags)) return *wrong;
   report.program_name = program.name;
   report.path = program.path;
   report.modules_in_folder = program.modules_in_folder;
@@ -305,9 +318,9 @@ Result<PlanReport> make_plan_report(const Program& program, const Schedule& sche
   report.best_run = std::move(best_run).value();
   report.unmatched = evaluator.residuals().unmatched_names;
   report.planned = evaluator.rewrite(report.plan.best.policy);
-  const AdviceContext context = advice_context(report, flags);
+  const AdviceContext context = advice_context(report);
   report.advice = advise(report.plan, context);
-  add_simulated_flags(report, evaluator, context.user_flags, profile);
+  add_simulated_flags(report, evaluator);
   if (report.has_names) report.unnamed = unnamed_residuals(evaluator);
   const MemoryReport compiled_memory = make_memory_report(program, evaluator.memory());
   DiagnosisInput compiled{program, compiled_memory, evaluator.residuals(), evaluator.memory()};
@@ -329,7 +342,9 @@ PgleReport make_pgle_report(const PlanReport& report, const PgleProfile& profile
   const SimResult& run = report.best_run;
   const PgleSituation situation{.is_planned = plan.best.policy == compiled_policy(plan.handles),
                                 .kernels = run.compute_busy,
-                                .link = run.device_to_host_busy + run.host_to_device_busy};
+                                .link = run.device_to_host_busy + run.host_to_device_busy,
+                                .context = report.flag_context,
+                                .users = report.user_settings};
   return {path, profile.costs.size(), profile.copies.size(), advise_pgle(profile, situation, path)};
 }
 
@@ -374,11 +389,7 @@ std::string render_text(const PlanReport& report) {
   text +=
       "Rule: an offload starts after its producer and ends with the loop body; a reload starts at "
       "the top of the body and ends before its first use.\n";
-  for (const std::string& assumption : report.best_run.assumptions)
-    text += "Assumed: " + assumption + "\n";
-  if (report.jaxlib_is_assumed)
-    text += fmt::format("Assumed: jaxlib {}, for want of --jaxlib\n", to_string(report.jaxlib));
-  return text;
+  return text + assumed_text(report);
 }
 
 Result<Explanation> explain(const PlanReport& report, const std::string& name) {

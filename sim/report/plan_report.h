@@ -46,7 +46,9 @@ struct PlanReport {
   bool jaxlib_is_assumed = false;  ///< nobody said which
   std::string no_flags_because;    ///< why none is recommended at all; empty when any may be
   FlagSearch flag_search;          ///< of the best policy; its flags lead those of `advice`
-  std::optional<std::vector<Diagnostic>> user_flags;  ///< what is wrong with the user's, if given
+  FlagContext flag_context;        ///< where its flags apply
+  FlagSettings user_settings;      ///< what the user sets
+  std::optional<std::vector<Diagnostic>> user_flags;  ///< what is wrong with those, if given
 };
 
 /// Searches, checks the result with check_plan, and gathers what a person needs. An error: a policy

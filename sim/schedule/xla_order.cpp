@@ -24,8 +24,9 @@ XlaOrder find_xla_order(const Program& program, const MemoryAssignment& given,
   DefaultOrder first = find_default_order(program, given);
   XlaOrder result;
   result.memory_scheduler = first.scheduler;
-  result.estimator = choose_estimator(program, profile.device, options.estimator);
-  if (!result.estimator.kind) {
+  result.scheduler =
+      options.scheduler ? *options.scheduler : choose_scheduler({}, profile.device, program);
+  if (!result.scheduler.hides_latencies) {
     result.schedule = std::move(first.schedule);
     return result;
   }
@@ -34,8 +35,7 @@ XlaOrder find_xla_order(const Program& program, const MemoryAssignment& given,
     limits.memory =
         scheduler_limit(sum_totals(given), ahead_of_time_base(profile.device.hbm_capacity.value));
   const Program fenced = fence(program, first.schedule, *limits.memory, options);
-  const auto estimator =
-      make_estimator(*result.estimator.kind, fenced, profile, options.estimator, options.measured);
+  const auto estimator = make_estimator(result.scheduler, profile, options.estimator);
   result.schedule = hide_latencies(fenced, given, first.places, *estimator, limits);
   return result;
 }

@@ -4,27 +4,28 @@
 
 #include "model/hardware/profile.h"
 #include "sim/schedule/default_order.h"
-#include "sim/schedule/latency/choose_estimator.h"
+#include "sim/schedule/latency/make_estimator.h"
 #include "sim/schedule/latency_hiding.h"
 #include "sim/schedule/memory_fences.h"
 
 namespace spillway {
 
 struct XlaOrderOptions {
-  EstimatorFlags estimator;
+  /// Empty: as XLA chooses for program and device where no flag is set.
+  std::optional<SchedulerChoice> scheduler;
   /// Of latency hiding; without a memory limit, XLA's for the profile's HBM is taken, compiled
   /// ahead of time.
   LatencyHidingLimits limits;
   /// xla_gpu_experimental_scheduler_memory_fencing_threshold_bytes; below 0 it is off.
   std::int64_t fencing_threshold = -1;
   std::int32_t fencing_slack = 1;
-  std::optional<ProfiledInstructions> measured;  ///< of a profile-guided estimator
+  EstimatorInput estimator;
 };
 
 struct XlaOrder {
   Schedule schedule;
   DefaultScheduler memory_scheduler = DefaultScheduler::kList;
-  EstimatorChoice estimator;
+  SchedulerChoice scheduler;
 };
 
 /// `given` is the program's memory in an order that is right.

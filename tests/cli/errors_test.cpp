@@ -50,14 +50,22 @@ TEST_CASE("mistakes have one message and a code") {
       {"flags --jaxlib newest", 2,
        "error: --jaxlib 'newest' is no version\n  for example --jaxlib 0.12.0.1\n"},
       {"flags --jaxlib 0.4.20", 2,
-       "error: the flags of jaxlib 0.4.20 are not known here: it is older than 0.4.31\n  known are "
+       "error: jaxlib 0.4.20 is not known here: it is older than 0.4.31\n  known are "
        "0.4.31 to 0.12.0.1\n"},
       {"flags --xla_gpu_graph_levl", 2,
        "The following argument was not expected: --xla_gpu_graph_levl\nRun with --help for more "
        "information.\n"},
       {"flags xla_gpu_graph_levl", 2,
-       "error: no jaxlib from 0.4.31 to 0.12.0.1 knows a flag 'xla_gpu_graph_levl'\n  did you mean "
-       "'xla_gpu_graph_level'?\n"},
+       "error: no jaxlib from 0.4.31 to 0.12.0.1 knows a flag 'xla_gpu_graph_levl', or one "
+       "with that in its name\n  did you mean 'xla_gpu_graph_level'?\n"},
+      {"simulate examples/jax/dumps/keep --hw gb200 --jaxlib 0.13.0", 2,
+       "error: jaxlib 0.13.0 is not known here: it is newer than 0.12.0.1\n  known are 0.4.31 to "
+       "0.12.0.1\n"},
+      {"inspect examples/jax/dumps/keep --jaxlib 0.13.0", 2,
+       "error: jaxlib 0.13.0 is not known here: it is newer than 0.12.0.1\n  known are 0.4.31 to "
+       "0.12.0.1\n"},
+      {"plan examples/jax/dumps/keep --hw gb200 --jaxlib 0.12-1", 2,
+       "error: --jaxlib '0.12-1' is no version\n  for example --jaxlib 0.12.0.1\n"},
       {"flags xla_gpu_graph_level --check --xla_a=1", 2,
        "NAME excludes --check\nRun with --help for more information.\n"},
       {"plan examples/jax/dumps/keep --hw gb200 --xla-flags nowhere", 2,
@@ -110,7 +118,7 @@ TEST_CASE("a flag that cannot be tried is refused") {
        "have "
        "commas between: --flag xla_gpu_memory_limit_slop_factor=1,2\n"},
       {"--flag xla_gpu_memory_limit_slop_factor=90 --jaxlib 0.4.20",
-       "error: the flags of jaxlib 0.4.20 are not known here: it is older than 0.4.31\n  known are "
+       "error: jaxlib 0.4.20 is not known here: it is older than 0.4.31\n  known are "
        "0.4.31 to 0.12.0.1\n"},
   };
   for (const Row& row : rows)

@@ -48,9 +48,10 @@ TEST_CASE("a file that cannot be written, and one XLA would not read") {
   check_refused(kPlan + folder.path("folder.pbtxt"), 74,
                 folder.path("folder.pbtxt") + ": error: cannot be written: Is a directory\n");
   CHECK(std::filesystem::is_empty(folder.path("folder.pbtxt")));
-  check_refused(kPlan + folder.path("step.txt"), 2,
-                "--pgle: must end in .pbtxt: XLA ignores it otherwise\nRun with --help for more "
-                "information.\n");
+  check_refused(
+      kPlan + folder.path("step.txt"), 2,
+      "--pgle: must end in .pbtxt: it is text, which XLA reads by that name only\nRun with "
+      "--help for more information.\n");
   check_refused(kPlan + folder.path("step.pbtxt") + " --explain query_proj", 2,
                 "--explain excludes --pgle\nRun with --help for more information.\n");
 }

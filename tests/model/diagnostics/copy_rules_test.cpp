@@ -128,6 +128,11 @@ TEST_CASE("an index is worked out through everything that JAX makes of it") {
 TEST_CASE("what is advised about copies that wait hangs on which do") {
   const Inspected all = inspect(ToyScan{.a = kOffloaded, .b = kOffloaded}.text());
   CHECK(find_diagnostic(all, "copies-wait")->advice.starts_with("See that XLA_FLAGS"));
+  Inspected on_ampere = inspect(ToyScan{.a = kOffloaded, .b = kOffloaded}.text());
+  on_ampere.program.path = "module_0001.jit_step.sm_8.0_gpu_after_optimizations.txt";
+  CHECK(find_diagnostic(on_ampere, "copies-wait")
+            ->advice.starts_with("For compute capability 8.0 it is off until "
+                                 "--xla_gpu_enable_latency_hiding_scheduler=true asks for it."));
   // One copy with work behind it: latency hiding is on.
   const std::string work = "  %busy = f32[64]{0} tanh(%x)\n";
   const Inspected some = inspect(testing::replaced(

@@ -146,14 +146,22 @@ TEST_CASE("devices that XLA has no table of matrix products for") {
   Inspected moved = inspect(ToyScan{.a = kOffloaded}.text());
   HardwareProfile hardware;
   moved.hardware = &hardware;
-  for (const char* name : {"NVIDIA GB200", "NVIDIA GB300", "NVIDIA B300"}) {
+  const auto become = [&](const char* name, const char* capability) {
     hardware.device.xla_name = name;
+    hardware.device.compute_capability = capability;
+  };
+  const std::pair<const char*, const char*> lacking[] = {
+      {"NVIDIA GB200", "10.0"}, {"NVIDIA GB300", "10.3"}, {"NVIDIA B300", "10.3"}};
+  for (const auto& [name, capability] : lacking) {
+    become(name, capability);
     CHECK(what_of(moved, "fixed-costs").find(name) != std::string::npos);
   }
-  hardware.device.xla_name = "NVIDIA H100 80GB HBM3";
+  become("NVIDIA H100 80GB HBM3", "9.0");
+  CHECK(what_of(moved, "fixed-costs") == "");
+  become("NVIDIA A100-SXM4-80GB", "8.0");  // no latency hiding, no costs
   CHECK(what_of(moved, "fixed-costs") == "");
   Inspected kept = inspect(ToyScan{}.text());
-  hardware.device.xla_name = "NVIDIA GB200";
+  become("NVIDIA GB200", "10.0");
   kept.hardware = &hardware;
   CHECK(what_of(kept, "fixed-costs") == "");
 }

@@ -9,7 +9,9 @@ namespace spillway {
 namespace {
 
 FlagContext context_of(const char* jaxlib, const char* capability = "10.0") {
-  return {parse_jaxlib_version(jaxlib).value(), capability};
+  FlagContext context{.jaxlib = parse_jaxlib_version(jaxlib).value()};
+  if (*capability != '\0') context.gpu = GpuModel{capability, "NVIDIA B200"};
+  return context;
 }
 
 std::vector<Diagnostic> check(const std::string& text, const char* jaxlib = "0.12.0.1",
@@ -141,7 +143,7 @@ TEST_CASE("versions whose parsers nobody asked are refused") {
     CHECK(check_version(*parse_jaxlib_version(row.jaxlib)).has_value() == row.refused);
   }
   CHECK(to_text(*check_version(*parse_jaxlib_version("0.13.0"))) ==
-        "error: the flags of jaxlib 0.13.0 are not known here: it is newer than 0.12.0.1\n"
+        "error: jaxlib 0.13.0 is not known here: it is newer than 0.12.0.1\n"
         "  known are 0.4.31 to 0.12.0.1");
 }
 
@@ -152,9 +154,9 @@ TEST_CASE("latency hiding where no flag says so") {
     std::optional<bool> on;
   };
   const Row rows[] = {
-      {"0.12.0.1", "9.0", true},  {"0.12.0.1", "10.0", true}, {"0.12.0.1", "10.3", true},
-      {"0.12.0.1", "8.0", false}, {"0.7.2", "9.0", true},     {"0.7.0", "9.0", false},
-      {"0.12.0.1", "12.0", {}},   {"0.12.0.1", "", {}},       {"0.7.0", "12.0", false},
+      {"0.12.0.1", "9.0", true},   {"0.12.0.1", "10.0", true}, {"0.12.0.1", "10.3", true},
+      {"0.12.0.1", "8.0", false},  {"0.7.2", "9.0", true},     {"0.7.0", "9.0", false},
+      {"0.12.0.1", "12.0", false}, {"0.12.0.1", "", {}},       {"0.7.0", "", false},
   };
   for (const Row& row : rows) {
     CAPTURE(row.jaxlib);
@@ -179,6 +181,10 @@ TEST_CASE("latency hiding said to be what it is has no effect on your version") 
       {hiding + "=false", "0.12.0.1", "8.0", "no-effect"},
       {hiding + "=true", "0.7.0", "9.0", ""},
       {hiding + "=true", "0.12.0.1", "12.0", ""},
+      {hiding + "=false", "0.12.0.1", "12.0", "no-effect"},
+      {hiding + "=true", "0.12.0.1", "", ""},  // who knows
+      {hiding + "=false", "0.12.0.1", "", ""},
+      {hiding + "=false", "0.7.0", "", "no-effect"},  // off everywhere
       {hiding + "=true --xla_gpu_enable_analytical_sol_latency_estimator=false", "0.12.0.1", "9.0",
        ""},
   };
@@ -216,7 +222,7 @@ TEST_CASE("contradictions are named") {
       {"two estimators",
        "--xla_gpu_enable_analytical_sol_latency_estimator=true "
        "--xla_gpu_enable_analytical_latency_estimator=true",
-       "contradiction default"},
+       "contradiction likely-crash default"},
       {"slack without fencing", "--xla_gpu_experimental_scheduler_memory_fencing_slack_windows=2",
        "no-effect"},
       {"slack with it",
@@ -233,6 +239,106 @@ TEST_CASE("contradictions are named") {
   }
 }
 
+TEST_CASE("a profile that latency hiding off or its own name keep from being read") {
+  const std::string profile = "--xla_gpu_pgle_profile_file_or_directory_path=";
+  const std::string off = std::string(kHiding) + "=false ";
+  struct Row {
+    std::string text;
+    const char* capability;
+    const char* codes;
+    bool hides;
+  };
+  const Row rows[] = {
+      {profile + "a.pbtxt", "8.0", "", true},
+      {profile + "a.pb", "8.0", "", true},
+      {profile + "folder", "8.0", "", true},
+      {profile + "a.txt", "8.0", "contradiction", false},  // XLA passes over it
+      {profile, "8.0", "contradiction", false},
+      {off + profile + "a.pbtxt", "9.0", "contradiction", false},
+      {off + profile + "a.pbtxt", "8.0", "contradiction", false},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.text);
+    const FlagContext context = context_of("0.12.0.1", row.capability);
+    std::string found = codes(check(row.text, "0.12.0.1", row.capability));
+    CHECK(found == row.codes);
+    const auto settings = schedule_settings(settle(read_flags(row.text)), context);
+    CHECK(settings->scheduler.hides_latencies == row.hides);
+  }
+}
+
+TEST_CASE("limits below what the scheduler can work with, as 0.12.0.1 was given them") {
+  const std::string collectives = "--xla_gpu_experimental_parallel_collective_overlap_limit=";
+  const std::string async = "--xla_gpu_experimental_parallel_async_compute_limit=";
+  const std::string slack = "--xla_gpu_experimental_scheduler_memory_fencing_slack_windows=";
+  const std::string fence =
+      " --xla_gpu_experimental_scheduler_memory_fencing_threshold_bytes=1048576";
+  struct Row {
+    std::string text;
+    const char* capability;
+    const char* codes;
+    bool runs;
+  };
+  const Row rows[] = {
+      {collectives + "0", "10.0", "odd-limit", false},
+      {collectives + "-1", "10.0", "odd-limit", false},
+      {collectives + "4", "10.0", "", true},
+      {collectives + "0", "", "odd-limit", true},  // only where latencies are hidden
+      {collectives + "0", "8.0", "contradiction", true},
+      {async + "0", "10.0", "odd-limit", true},  // only with copies outside of loops
+      {slack + "-1", "10.0", "no-effect", true},
+      {slack + "-1" + fence, "10.0", "odd-limit", false},
+      {slack + "0" + fence, "10.0", "", true},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.text);
+    CAPTURE(row.capability);
+    const auto found = check(row.text, "0.12.0.1", row.capability);
+    CHECK(codes(found) == row.codes);
+    CHECK(has_error(found) != row.runs);
+  }
+  CHECK(
+      check(collectives + "0")[0].message() ==
+      "--xla_gpu_experimental_parallel_collective_overlap_limit=0 is too small. XLA fails a check "
+      "on overlap limits and ends the process. It begins at 1.");
+  CHECK(
+      check("--xla_gpu_memory_limit_slop_factor=-5")[0].message() ==
+      "--xla_gpu_memory_limit_slop_factor=-5 leaves the scheduler no limit: XLA takes it for a "
+      "huge number. It is the percentage of the free pool that the scheduler aims to stay within. "
+      "From 1 to 100 makes sense, and 95 is the default.");
+}
+
+TEST_CASE("the analytical model ended every compile of 0.12.0.1") {
+  const std::string on = "--xla_gpu_enable_analytical_latency_estimator=true";
+  CHECK(codes(check(on)) == "likely-crash");
+  CHECK(codes(check(on, "0.10.2")) == "");
+  CHECK(codes(check(on, "0.12.0.1", "8.0")) == "contradiction");  // nobody asks it there
+}
+
+TEST_CASE("a value that lost its '='") {
+  struct Row {
+    const char* text;
+    const char* meant;
+  };
+  const Row rows[] = {
+      {"--xla_dump_to /x", "--xla_dump_to=/x"},
+      {"--xla_dump_to /x --xla_dump_hlo_as_text", "--xla_dump_to=/x"},
+      {"--xla_gpu_enable_latency_hiding_scheduler = false",
+       "--xla_gpu_enable_latency_hiding_scheduler=false"},
+      {"--xla_gpu_memory_limit_slop_factor= 90", "--xla_gpu_memory_limit_slop_factor=90"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.text);
+    const auto found = check(row.text);
+    const auto lost = std::ranges::find(found, "flags-not-read", &Diagnostic::code);
+    REQUIRE(lost != found.end());
+    CHECK(lost->advice ==
+          "Values stand behind '=' without blanks: " + std::string(row.meant) + ".");
+  }
+  const auto found = check("--xla_dump_to=d \\ --xla_dump_hlo_as_text");
+  CHECK(found[0].advice.starts_with("Leave out what stands in the way"));
+}
+
 TEST_CASE("0.4.35 fails a check with latency hiding on") {
   CHECK(codes(check(std::string(kHiding) + "=true", "0.4.35", "9.0")) == "known-crash");
   CHECK(codes(check(std::string(kHiding) + "=true", "0.4.38", "9.0")) == "");
@@ -242,10 +348,11 @@ TEST_CASE("what the scheduler makes of the flags") {
   const auto settings = [](const std::string& text, const char* capability = "9.0") {
     return schedule_settings(settle(read_flags(text)), context_of("0.12.0.1", capability)).value();
   };
-  CHECK(settings("") ==
-        ScheduleSettings{.hides_latencies = true, .estimator = BelievedCosts::kSpeedOfLight});
+  CHECK(settings("") == ScheduleSettings{.scheduler = {true, BelievedCosts::kSpeedOfLight,
+                                                       BelievedCosts::kSpeedOfLight, false}});
   CHECK(settings("", "8.0") == ScheduleSettings{});
-  CHECK(settings("--xla_gpu_pgle_profile_file_or_directory_path=p.pbtxt", "8.0").hides_latencies);
+  CHECK(settings("--xla_gpu_pgle_profile_file_or_directory_path=p.pbtxt", "8.0")
+            .scheduler.hides_latencies);
   const ScheduleSettings all = settings(
       "--xla_gpu_memory_limit_slop_factor=50 --xla_gpu_memory_limit_slop_factor=60 "
       "--xla_gpu_experimental_parallel_async_compute_limit=8 "
@@ -255,8 +362,8 @@ TEST_CASE("what the scheduler makes of the flags") {
       "--xla_gpu_experimental_collective_start_as_early_as_possible "
       "--xla_gpu_enable_pipelined_host_offloading=true "
       "--xla_gpu_enable_analytical_latency_estimator=true");
-  CHECK(all == ScheduleSettings{.hides_latencies = true,
-                                .estimator = BelievedCosts::kAnalytical,
+  CHECK(all == ScheduleSettings{.scheduler = {true, BelievedCosts::kAnalytical,
+                                              BelievedCosts::kAnalytical, false},
                                 .memory_slop_percent = 60,
                                 .async_computes = 8,
                                 .collectives = 4,

@@ -68,7 +68,10 @@ TEST_CASE("the wire format says the same") {
       "a\x12\x01"
       "b\x19\0\0\0\0\0\0\x08\x40"s  // latencies { a b 3 }
       "\x18\x07"s;                  // a field that is not known
-  CHECK(parse(wire) == "a 1.5; a>b 3.0");
+  const auto read = parse_pgle(wire, "step.pb");
+  REQUIRE(read.ok());
+  CHECK(describe(*read) == "a 1.5; a>b 3.0");
+  CHECK(describe(parse_pgle(wire, "step").value()) == "a 1.5; a>b 3.0");  // by its bytes
 }
 
 TEST_CASE("what is wrong with a profile, and where") {
@@ -96,15 +99,32 @@ TEST_CASE("what is wrong with a profile, and where") {
   for (const Row& row : rows) CHECK(parse(row.text) == row.expected);
 }
 
+TEST_CASE("by its name a profile is text or binary, as to XLA") {
+  const std::string text = "costs { name: \"a\" cost_us: 1 }";
+  CHECK(describe(parse_pgle(text, "step").value()) == "a 1.0");
+  const auto wrong = parse_pgle(text, "step.pb");
+  REQUIRE_FALSE(wrong.ok());
+  CHECK(
+      to_text(wrong.error()) ==
+      "step.pb: error: no profile in protobuf's wire format\n  XLA reads a .pb so; text goes into "
+      "a .pbtxt");
+}
+
 TEST_CASE("instructions go by the name they had when XLA scheduled them") {
   const Program program = testing::read_entry(R"(
   %a = f32[2]{0} parameter(0)
   %renamed = f32[2]{0} negate(%a), metadata={op_name="f" scheduling_name="old.1"}
-  ROOT %kept = f32[2]{0} negate(%renamed)
+  %kept = f32[2]{0} negate(%renamed)
+  %moved = f32[2]{0} copy(%kept), metadata={scheduling_name="get-tuple-element.4"}
+  %fusion.2.remat3 = f32[2]{0} negate(%moved), metadata={scheduling_name="fusion.2"}
+  ROOT %fusion.7.remat = f32[2]{0} negate(%fusion.2.remat3)
 )");
   const Computation& entry = program.entry_computation();
   CHECK(scheduling_name(entry, InstructionIndex(1)) == "old.1");
   CHECK(scheduling_name(entry, InstructionIndex(2)) == "kept");
+  CHECK(scheduling_name(entry, InstructionIndex(3)) == "moved");  // the name is of what was there
+  CHECK(scheduling_name(entry, InstructionIndex(4)) == "fusion.2");
+  CHECK(scheduling_name(entry, InstructionIndex(5)) == "fusion.7");  // what it was cloned from
 }
 
 }  // namespace

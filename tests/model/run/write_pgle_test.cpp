@@ -128,8 +128,9 @@ TEST_CASE("copies of one iteration and direction wait for each other, and a loop
 
 TEST_CASE("a copy-start has no cost: what XLA takes for it is the longest of them") {
   const PgleProfile profile = profile_of(toy_program(kStraight), toy_host());
-  // One name once; a copy made of a get-tuple-element by its own; no clone made after scheduling.
-  CHECK(costs_text(profile) == "fusion.1 2; late 2");
+  // One name once; a copy made of a get-tuple-element by its own; a clone made after scheduling by
+  // that of what it was cloned from.
+  CHECK(costs_text(profile) == "fusion.1 2; late 2; again 2");
   CHECK(copies_text(profile) == "copy-start.7 2.5 unnamed; out2 4.5 unnamed");
   CHECK(profile.units_per_us == doctest::Approx(5000 / 4.5e6));
 }

@@ -15,7 +15,7 @@ using testing::value_or_fail;
 
 constexpr const char* kFencing = "xla_gpu_experimental_scheduler_memory_fencing_threshold_bytes";
 
-FlagContext context() { return {newest_probed(), "10.0"}; }
+FlagContext context() { return {newest_probed(), GpuModel{"10.0", "NVIDIA GB200"}}; }
 
 TEST_CASE("a flag is a name and values, one a case") {
   struct Row {

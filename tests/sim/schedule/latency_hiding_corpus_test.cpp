@@ -7,7 +7,7 @@
 #include "model/hardware/read_profile.h"
 #include "model/memory/memory_report.h"
 #include "model/plan/compiler_limit.h"
-#include "sim/schedule/latency/choose_estimator.h"
+#include "sim/schedule/latency/make_estimator.h"
 #include "sim/schedule/latency_hiding.h"
 #include "tests/golden.h"
 #include "tests/sim/schedule/fixed_estimator.h"
@@ -80,9 +80,9 @@ TEST_CASE("orders for H100, by fits of the tables that XLA believes") {
     const testing::ScheduleDump dump =
         testing::read_schedule_dump(*corpus / name / "jit_train_step.schedule.txt.gz");
     const MemoryAssignment given = assign_memory(dump.program, text_schedule(dump.program).value());
-    const EstimatorChoice choice = choose_estimator(dump.program, h100.device, {});
-    REQUIRE(choice.kind.has_value());
-    const auto estimator = make_estimator(*choice.kind, dump.program, h100, {}, std::nullopt);
+    const SchedulerChoice choice = choose_scheduler({}, h100.device, dump.program);
+    REQUIRE(choice.hides_latencies);
+    const auto estimator = make_estimator(choice, h100);
     constexpr Bytes kH100(84'942'979'072);
     const Schedule schedule =
         hide_latencies(dump.program, given, dump.given, *estimator, limits_of(given, "", kH100));

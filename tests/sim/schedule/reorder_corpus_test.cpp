@@ -36,10 +36,7 @@ XlaOrderOptions options_of(const std::string& flags) {
   XlaOrderOptions options;
   if (has("parallel_async_compute_limit=8")) options.limits.async_computes = 8;
   if (has("fencing_threshold_bytes=1048576")) options.fencing_threshold = 1 << 20;
-  if (has("latency_hiding_scheduler=false")) {
-    options.estimator.latency_hiding = false;
-    options.estimator.sol = false;
-  }
+  if (has("latency_hiding_scheduler=false")) options.scheduler = SchedulerChoice();
   return options;
 }
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "model/hardware/read_profile.h"
-#include "sim/schedule/latency/choose_estimator.h"
+#include "sim/schedule/latency/make_estimator.h"
 #include "tests/golden.h"
 #include "tests/support/csv_rows.h"
 #include "tests/support/schedule_dump.h"
@@ -43,10 +43,11 @@ TEST_CASE("costs that XLA believed") {
     const testing::ScheduleDump dump = testing::read_schedule_dump(path);
     const bool is_hopper = name.find("h100") != std::string::npos;
     const HardwareProfile& profile = is_hopper ? h100 : gb200;
-    const EstimatorChoice choice = choose_estimator(dump.program, profile.device, {});
-    REQUIRE(choice.kind == (is_hopper ? EstimatorKind::kSol : EstimatorKind::kTshirt));
-    CHECK(choice.fell_back != is_hopper);
-    const auto estimator = make_estimator(*choice.kind, dump.program, profile, {});
+    const SchedulerChoice choice = choose_scheduler({}, profile.device, dump.program);
+    REQUIRE(choice.hides_latencies);
+    REQUIRE(choice.costs == (is_hopper ? BelievedCosts::kSpeedOfLight : BelievedCosts::kTShirt));
+    CHECK(choice.lacks_table != is_hopper);
+    const auto estimator = make_estimator(choice, profile);
     for (const auto& chosen : dump.chosen)
       for (const auto& row : chosen.rows) {
         const InstructionId id{chosen.computation, row.instruction};

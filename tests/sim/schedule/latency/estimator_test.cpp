@@ -2,7 +2,7 @@
 
 #include "model/hardware/read_profile.h"
 #include "sim/schedule/latency/analytical_estimator.h"
-#include "sim/schedule/latency/choose_estimator.h"
+#include "sim/schedule/latency/make_estimator.h"
 #include "sim/schedule/latency/profile_guided_estimator.h"
 #include "sim/schedule/latency/sol_estimator.h"
 #include "sim/schedule/latency/tshirt_estimator.h"
@@ -155,42 +155,22 @@ TEST_CASE("profile-guided: what the profile says, else another's") {
   CHECK(latency(by_wrapped, toy, "out", "outdone") == 300);
 }
 
-TEST_CASE("which estimator, by device and flags") {
+TEST_CASE("the estimator of a choice; a profile goes before what stands in for it") {
   const Program toy = program();
-  struct Row {
-    const char* name;
-    const char* machine;
-    EstimatorFlags flags;
-    const char* expected;
-  };
-  const Row rows[] = {
-      {"Hopper by default", "h100", {}, "speed of light"},
-      {"its neighbours", "h200", {}, "speed of light"},
-      {"B200 has a table", "b200", {}, "speed of light"},
-      {"GB200 has none, silently", "gb200", {}, "T-shirt sizes, fell back"},
-      {"nor has GB300", "gb300", {}, "T-shirt sizes, fell back"},
-      {"older: no latency hiding", "a100", {}, "off"},
-      {"unless asked for", "a100", {.latency_hiding = true}, "T-shirt sizes"},
-      {"or by a profile", "a100", {.has_profile = true}, "profile-guided"},
-      {"really off", "h100", {.latency_hiding = false}, "off"},
-      {"off without speed of light", "h100", {.sol = false}, "off"},
-      {"T-shirt sizes without it", "h100", {.latency_hiding = true, .sol = false}, "T-shirt sizes"},
-      {"analytical goes before", "h100", {.analytical = true}, "analytical"},
-      {"a profile goes before that",
-       "h100",
-       {.analytical = true, .has_profile = true},
-       "profile-guided"},
-      {"a level is enough", "a100", {.optimization_level = 1}, "T-shirt sizes"},
-  };
-  for (const Row& row : rows) {
-    CAPTURE(row.name);
-    const EstimatorChoice choice = choose_estimator(toy, machine(row.machine).device, row.flags);
-    std::string text(choice.kind ? name_of(*choice.kind) : "off");
-    if (choice.fell_back) text += ", fell back";
-    CHECK(text == row.expected);
+  const HardwareProfile h100 = machine("h100"), gb200 = machine("gb200");
+  CHECK(cost(*make_estimator(choose_scheduler({}, h100.device, toy), h100), toy, "call") == 10);
+  CHECK(cost(*make_estimator(choose_scheduler({}, gb200.device, toy), gb200), toy, "call") == 1000);
+  const SchedulerFlags analytical{.analytical = true};
+  CHECK(latency(*make_estimator(choose_scheduler(analytical, h100.device, toy), h100), toy, "out",
+                "outdone") == 5);
+  ProfiledInstructions profile;
+  profile.cost_us = {{"loop", 7}};
+  for (const HardwareProfile* on : {&h100, &gb200}) {
+    const SchedulerChoice choice = choose_scheduler({.has_profile = true}, on->device, toy);
+    const auto estimator = make_estimator(choice, *on, {.measured = profile});
+    CHECK(cost(*estimator, toy, "loop") == 7);
+    CHECK(cost(*estimator, toy, "call") == (on == &h100 ? 10 : 1000));
   }
-  CHECK(table_key(machine("gb200").device) == "sm_100_GB200");
-  CHECK(table_key(machine("gb300").device) == "sm_103");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // How long computations take on the main stream, added up without simulating: to compare branches,
-// and to bound what a step can take.
+// to bound what a step can take, and to say what a loop takes.
 #pragma once
 
 #include <functional>
@@ -19,5 +19,9 @@ enum class BranchTaken { kShortest, kLongest };
 IdVector<ComputationId, Seconds> run_times(const Program& program, const CostTable& costs,
                                            BranchTaken taken,
                                            const std::function<Seconds(InstructionId)>& time_of);
+
+/// What a loop, call or conditional takes, from the run times of what it calls.
+Seconds time_of_called(const Program& program, InstructionId caller,
+                       const IdVector<ComputationId, Seconds>& run_times, BranchTaken taken);
 
 }  // namespace spillway

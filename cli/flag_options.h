@@ -9,6 +9,7 @@
 
 namespace spillway {
 
+/// As the command line has them.
 struct FlagOptions {
   std::string text;  ///< as XLA_FLAGS has it
   bool from_environment = false;

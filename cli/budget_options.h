@@ -9,6 +9,7 @@
 
 namespace spillway {
 
+/// As the command line has them; sizes with their unit.
 struct BudgetOptions {
   std::string hbm_limit, host_limit;
   std::optional<double> fraction;

@@ -21,7 +21,9 @@ enum ExitCode : int {
   kWrongUsage = 2,
   kWrongInput = 3,
   kInternalError = 70,  ///< our bug, from model/base/check.h too; or memory ran out
-  kNotWritten = 74,     ///< the answer could not be written: a full disk, a closed pipe
+  /// The answer could not be written: a full disk. Who closes the pipe it is written to ends the
+  /// program by SIGPIPE, as others: 141 in a shell.
+  kNotWritten = 74,
 };
 
 /// What a command needs to know about its surroundings.
@@ -32,6 +34,7 @@ struct Surroundings {
 /// Runs a command whose options have been parsed; returns the exit code.
 using Runner = std::function<int()>;
 
+/// A row of the table in main.cpp.
 struct Command {
   const char* name;
   const char* summary;

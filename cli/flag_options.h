@@ -13,6 +13,7 @@ class Option;
 
 namespace spillway {
 
+/// As the command line has them.
 struct FlagOptions {
   std::optional<std::string> text;  ///< as XLA_FLAGS has it; empty: not given
   bool from_environment = false;

@@ -22,6 +22,8 @@ struct HwResult {
 /// binary at `executable`.
 ProfileSearchPath hw_search_path(const char* environment, const std::string& executable);
 
+/// The machines in those folders, a line each; what cannot be read is told in `err`. Exit code 3
+/// when none can.
 HwResult hw_list(const ProfileSearchPath& search, bool json);
 HwResult hw_show(std::string_view id_or_path, const ProfileSearchPath& search, bool json);
 /// Exit code 1 when a figure cannot be; warnings alone leave it 0.

@@ -10,6 +10,7 @@
 
 namespace spillway {
 
+/// Adds the option; `help` says whose version it means.
 void add_jaxlib_option(
     CLI::App& subcommand, std::string& jaxlib,
     const char* help = "the version that compiled it, for example 0.12.0.1: XLA's rules differ");

@@ -28,9 +28,14 @@ Result<LoadedStep> load_step(const StepOptions& options, const Surroundings& sur
   if (!machine.ok()) return machine.error();
   Result<Budget> budget = make_budget(machine->profile, machine->topology, *wishes);
   if (!budget.ok()) return budget.error();
-  return LoadedStep{std::move(program).value(), std::move(schedule).value(),
-                    std::move(names).value(),   std::move(machine).value(),
-                    std::move(budget).value(),  *jaxlib};
+  std::vector<std::string> files = {program->path, options.names, options.machine.hardware};
+  return LoadedStep{std::move(program).value(),
+                    std::move(schedule).value(),
+                    std::move(names).value(),
+                    std::move(machine).value(),
+                    std::move(budget).value(),
+                    *jaxlib,
+                    std::move(files)};
 }
 
 }  // namespace spillway

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/budget_options.h"
 #include "cli/command.h"
@@ -35,6 +36,7 @@ struct LoadedStep {
   Machine machine;
   Budget budget;
   std::optional<JaxlibVersion> jaxlib;  ///< of --jaxlib
+  std::vector<std::string> files;       ///< that were read, which nothing may be written over
 
   /// The version of --jaxlib, else the one that the names came with, where either was given.
   std::optional<JaxlibVersion> jaxlib_or_that_of_names() const {

@@ -9,8 +9,8 @@
 
 #include "cli/command.h"
 #include "cli/hw_command.h"
+#include "model/base/spelling.h"
 #include "model/base/utf8.h"
-#include "model/hardware/spelling.h"
 
 namespace spillway {
 namespace {

@@ -13,7 +13,7 @@ namespace spillway {
 namespace {
 
 ExitCode not_written(const std::string& path, int number) {
-  std::fprintf(stderr, "%s: error: cannot be written: %s\n", printable_lines(path).c_str(),
+  std::fprintf(stderr, "%s: error: cannot be written: %s\n", printable_line(path).c_str(),
                std::strerror(number));
   return kNotWritten;
 }
@@ -31,6 +31,23 @@ ExitCode write_into(const std::string& path, const std::string& content) {
 }
 
 }  // namespace
+
+std::optional<Error> overwrites_input(const std::string& option, const std::string& path,
+                                      const std::vector<std::string>& inputs) {
+  struct stat target, input;
+  if (path.empty() || ::stat(path.c_str(), &target) != 0 || !S_ISREG(target.st_mode))
+    return std::nullopt;
+  for (const std::string& name : inputs)
+    if (!name.empty() && ::stat(name.c_str(), &input) == 0 && input.st_dev == target.st_dev &&
+        input.st_ino == target.st_ino)
+      return Error{ErrorKind::kUsage,
+                   option + " " + quoted(path) + " is the file that is read as " + quoted(name) +
+                       ", and would be overwritten",
+                   {},
+                   "",
+                   "give it another name"};
+  return std::nullopt;
+}
 
 ExitCode write_output(const std::string& path, const std::string& content) {
   struct stat there;

@@ -37,6 +37,8 @@ int run_plan(const PlanCommandOptions& options, const Surroundings& surroundings
   if (!flags.ok()) return report(flags.error());
   const Result<LoadedStep> loaded = load_step(options.step, surroundings);
   if (!loaded.ok()) return report(loaded.error());
+  if (const auto wrong = overwrites_input("--pgle", options.pgle, loaded->files))
+    return report(*wrong);
   const auto& [profile, topology] = loaded->machine;
   const std::size_t threads = std::max(1u, std::thread::hardware_concurrency());
   Result<PlanReport> made = make_plan_report(

@@ -7,6 +7,7 @@
 
 namespace spillway {
 
+/// Adds the argument, which must be given; read_program says what it may be.
 void add_program_argument(CLI::App& subcommand, std::string& path);
 
 }  // namespace spillway

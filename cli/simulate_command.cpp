@@ -44,7 +44,7 @@ ExitCode write_trace(const std::string& path, const Trace& trace) {
           ? ""
           : fmt::format(", {} iterations of loops left out", format_count(trace.left_out));
   std::fprintf(stderr, "%s: a trace of %s slices and %s flows%s, %s; open it in ui.perfetto.dev\n",
-               printable_lines(path).c_str(), format_count(trace.slices).c_str(),
+               printable_line(path).c_str(), format_count(trace.slices).c_str(),
                format_count(trace.flows).c_str(), left_out.c_str(),
                format_bytes(Bytes(static_cast<std::int64_t>(content.size()))).c_str());
   return kDone;
@@ -53,6 +53,8 @@ ExitCode write_trace(const std::string& path, const Trace& trace) {
 int run_simulate(const SimulateOptions& options, const Surroundings& surroundings) {
   const Result<LoadedStep> loaded = load_step(options.step, surroundings);
   if (!loaded.ok()) return report(loaded.error());
+  if (const auto wrong = overwrites_input("--trace", options.trace, loaded->files))
+    return report(*wrong);
   const auto& [profile, topology] = loaded->machine;
   const Program& program = loaded->program;
   const MemoryAssignment memory = assign_memory(program, loaded->schedule);

@@ -32,7 +32,12 @@ class Accounting {
         lowered_(lowered),
         run_(run),
         neighbours_(program, memory, lowered),
-        work_(lowered, run) {}
+        work_(lowered, run),
+        busy_of_slot_(lowered.program.slot_count) {
+    for (const StepId step : ids(lowered.program.steps))
+      if (const auto* start = std::get_if<engine::StartStep>(&lowered.program.steps[step]))
+        busy_of_slot_[start->slot] += run.steps[step].busy;
+  }
 
   void fill(SimResult& result) {
     for (const StepId step : ids(lowered_.origins)) {
@@ -45,7 +50,7 @@ class Accounting {
           break;
         case StepOrigin::kCollective:
           result.collective_busy += busy;
-          if (origin.stream.pool == StreamPool::kMain) result.exposed_collective += busy;
+          if (origin.stream.pool == StreamPool::kMain) add_synchronous(origin, busy, result);
           break;
         case StepOrigin::kCopy:
           if (origin.direction == TransferDirection::kDeviceToHost)
@@ -64,8 +69,10 @@ class Accounting {
   }
 
  private:
+  static void add_synchronous(const StepOrigin& origin, Seconds busy, SimResult& result);
   void add_wait(StepId step, const StepOrigin& origin, const engine::StepStats& stats,
                 SimResult& result);
+  Seconds time_of_starts(StepId wait) const;
   StallReason find_reason(StepId step, const StepOrigin& origin, const engine::StepStats& stats,
                           std::string& text) const;
   StallReason find_reason_at_full_speed(StepId step, const StepOrigin& origin,
@@ -78,19 +85,28 @@ class Accounting {
   const EngineResult& run_;
   StepNeighbours neighbours_;
   MainWork work_;
+  IdVector<engine::SlotId, SimTime> busy_of_slot_;
 };
 
 StallReason Accounting::find_reason(StepId step, const StepOrigin& origin,
                                     const engine::StepStats& stats, std::string& text) const {
   SimTime queued, latency, contended, full;
-  std::optional<StepId> behind;
-  std::optional<engine::ResourceId> resource;
+  // Of several in front of it, and of several resources, what held it up longest.
+  engine::StallShare longest_queue, scarcest;
   for (const engine::StallShare& share : run_.stalls_at(step)) {
-    if (share.cause == StallCause::kQueued) queued += share.time, behind = share.behind;
-    if (share.cause == StallCause::kLatency) latency += share.time;
-    if (share.cause == StallCause::kContended) contended += share.time, resource = share.resource;
-    if (share.cause == StallCause::kFullSpeed) full += share.time;
+    if (share.cause == StallCause::kQueued) {
+      queued += share.time;
+      if (share.time > longest_queue.time) longest_queue = share;
+    } else if (share.cause == StallCause::kContended) {
+      contended += share.time;
+      if (share.time > scarcest.time) scarcest = share;
+    } else if (share.cause == StallCause::kLatency) {
+      latency += share.time;
+    } else {
+      full += share.time;
+    }
   }
+  const std::optional<StepId> behind = longest_queue.behind;
   const SimTime most = std::max({queued, latency, contended, full});
   if (most == queued) {
     text = behind ? fmt::format("it stands behind {} in its stream",
@@ -99,7 +115,7 @@ StallReason Accounting::find_reason(StepId step, const StepOrigin& origin,
     return StallReason::kQueue;
   }
   if (most == contended) {
-    text = what_contends(resource);
+    text = what_contends(scarcest.resource);
     return StallReason::kContention;
   }
   if (most == latency) {
@@ -149,6 +165,20 @@ StallReason Accounting::find_reason_at_full_speed(StepId step, const StepOrigin&
   return StallReason::kLink;
 }
 
+void Accounting::add_synchronous(const StepOrigin& origin, Seconds busy, SimResult& result) {
+  result.exposed_collective += busy;
+  if (busy == Seconds(0)) return;
+  result.exposed.push_back({origin.instruction, origin.instruction, std::nullopt,
+                            /*collective=*/true, busy, busy, StallReason::kSynchronous,
+                            "it runs on the main stream, where nothing runs beside it"});
+}
+
+/// Of all that hand over through the slot of a wait.
+Seconds Accounting::time_of_starts(StepId wait) const {
+  const engine::SlotId slot = std::get<engine::WaitStep>(lowered_.program.steps[wait]).slot;
+  return to_seconds(busy_of_slot_[slot]);
+}
+
 void Accounting::add_wait(StepId step, const StepOrigin& origin, const engine::StepStats& stats,
                           SimResult& result) {
   const Seconds exposed = to_seconds(stats.stalled);
@@ -169,7 +199,7 @@ void Accounting::add_wait(StepId step, const StepOrigin& origin, const engine::S
                    Seconds(0),
                    StallReason::kLink,
                    ""};
-  wait.duration = to_seconds(run_.steps[*origin.started].busy);
+  wait.duration = time_of_starts(step);
   wait.reason = find_reason(step, origin, stats, wait.explanation);
   result.exposed.push_back(std::move(wait));
 }
@@ -228,15 +258,16 @@ std::string_view cause_of(const ExposedWait& wait) {
       return "done-early";
     case StallReason::kLatency:
       return "latency";
+    case StallReason::kSynchronous:
+      return "synchronous";
   }
   return "";
 }
 
 Result<SimResult> simulate(const Program& program, const MemoryAssignment& memory,
                            const HardwareProfile& profile, const Topology& topology,
-                           const PreparedStep& prepared, const SimOptions& options) {
-  const Result<EngineResult> finished =
-      run_step(program, prepared, {.extend_loops = options.extend_loops});
+                           const PreparedStep& prepared, const engine::EngineOptions& options) {
+  const Result<EngineResult> finished = run_step(program, prepared, options);
   if (!finished.ok()) return finished.error();
   const EngineResult& run = *finished;
   const LoweredProgram& lowered = prepared.lowered;
@@ -276,7 +307,8 @@ Result<SimResult> simulate(const Program& program, const Schedule& schedule,
       prepare_step(program, schedule, memory, profile, topology,
                    {.base_costs = options.base_costs, .copy_streams = options.copy_streams});
   if (!prepared.ok()) return prepared.error();
-  return simulate(program, memory, profile, topology, *prepared, options);
+  return simulate(program, memory, profile, topology, *prepared,
+                  engine::EngineOptions{.extend_loops = options.extend_loops});
 }
 
 }  // namespace spillway

@@ -17,27 +17,32 @@ namespace spillway {
 
 /// Why the main stream waited for a copy or a collective.
 enum class StallReason {
-  kLink,        ///< no work to hide it: the link, or the fabric, would have to be faster
-  kQueue,       ///< it stood behind another copy in its stream
-  kContention,  ///< something shared slowed it: HBM, the host's memory, both directions at once
-  kIssuedLate,  ///< it could have started earlier
-  kDoneEarly,   ///< what waits for it comes later than the wait
-  kLatency,     ///< its start-up
+  kLink,         ///< no work to hide it: the link, or the fabric, would have to be faster
+  kQueue,        ///< it stood behind another copy in its stream
+  kContention,   ///< something shared slowed it: HBM, the host's memory, both directions at once
+  kIssuedLate,   ///< it could have started earlier
+  kDoneEarly,    ///< what waits for it comes later than the wait
+  kLatency,      ///< its start-up
+  kSynchronous,  ///< a collective on the main stream, beside which nothing runs
 };
 
-/// Time the main stream lost at one place, all iterations together.
+/// Time the main stream lost at one place, all iterations together: a wait, or a collective that
+/// runs on it.
 struct ExposedWait {
   InstructionId start;
-  InstructionId done;
+  InstructionId done;                          ///< of what runs on the main stream, the same
   std::optional<TransferDirection> direction;  ///< empty for a collective
   bool collective = false;
-  Seconds exposed;   ///< of one step
-  Seconds duration;  ///< of the operation itself, of one step
+  Seconds exposed;  ///< of one step
+  /// Of one step, what is awaited here itself: of all starts that hand over to this wait, where a
+  /// pipelined loop has one in front of it and one inside.
+  Seconds duration;
   StallReason reason = StallReason::kLink;
   std::string explanation;  ///< one sentence: what stands in the way
 };
 
-/// "link", "queue", … in the output; "fabric" where a collective has nothing to hide it.
+/// "link", "queue", … in the output; "fabric" where a collective has nothing to hide it,
+/// "synchronous" where it runs on the main stream.
 std::string_view cause_of(const ExposedWait& wait);
 
 struct StreamUse {
@@ -70,13 +75,14 @@ struct SimOptions {
   /// How the XLA that compiled the program gives host copies their streams, where that is known;
   /// else its text decides (device_streams.h).
   std::optional<CopyStreams> copy_streams = {};
+  /// Whether loops that repeat themselves are extended instead of simulated: the same result.
   bool extend_loops = true;
 };
 
-/// Runs a prepared step and accounts for it.
+/// Runs a prepared step and accounts for it. An error: the step takes far longer than any does.
 Result<SimResult> simulate(const Program& program, const MemoryAssignment& memory,
                            const HardwareProfile& profile, const Topology& topology,
-                           const PreparedStep& prepared, const SimOptions& options = {});
+                           const PreparedStep& prepared, const engine::EngineOptions& options = {});
 
 /// Simulates a scheduled program. Pure: same input, same result, on every machine. An error: the
 /// engine cannot run it, because a task or the step takes far longer than any step does.

@@ -50,4 +50,10 @@ std::string printable_lines(std::string_view text) {
   return clean;
 }
 
+std::string printable_line(std::string_view text) {
+  std::string line = printable_lines(text);
+  std::ranges::replace(line, '\n', '?');
+  return line;
+}
+
 }  // namespace spillway

@@ -21,6 +21,8 @@ bool disturbs_terminal(std::uint32_t character);
 
 /// Lines of text with '?' for what would disturb a terminal, and for bytes that are no UTF-8.
 std::string printable_lines(std::string_view text);
+/// The same as one line: '?' for ends of lines too, such as a path may hold.
+std::string printable_line(std::string_view text);
 
 /// Whether all of `text` is well-formed.
 bool is_utf8(std::string_view text);

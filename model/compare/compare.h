@@ -34,6 +34,7 @@ struct ResidualChange {
 std::vector<ResidualChange> compare_residuals(const ResidualTable& first,
                                               const ResidualTable& second);
 
+/// All in which two programs differ.
 struct Comparison {
   Excess buffers, host_arrays, offloads, reloads, clones;
   std::vector<ResidualChange> residuals;
@@ -42,6 +43,7 @@ struct Comparison {
   bool same_placement() const;
 };
 
+/// `first` and `second` with the residuals of the same programs.
 Comparison compare(const Inventory& first, const ResidualTable& first_residuals,
                    const Inventory& second, const ResidualTable& second_residuals);
 

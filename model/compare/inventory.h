@@ -20,6 +20,7 @@ struct Item {
   Bytes total() const { return bytes * count; }
 };
 
+/// By kind; what is alike is one item.
 struct Inventory {
   std::vector<Item> buffers;            ///< live at the peak, on the device
   std::vector<Item> host_arrays;        ///< in pinned host memory at any time
@@ -27,6 +28,7 @@ struct Inventory {
   std::vector<Item> clones;             ///< made by XLA's rematerialisation; runs in a step
 };
 
+/// `memory` and `report` are those of `program`.
 Inventory take_inventory(const Program& program, const MemoryAssignment& memory,
                          const MemoryReport& report);
 

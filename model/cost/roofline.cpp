@@ -29,10 +29,19 @@ bool is_product(KernelClass kernel) {
          kernel == KernelClass::kAttentionBackward;
 }
 
-Candidate device_roofline(const Work& work, const Device& device) {
+/// What tensor cores take for a matrix product: power limits it under lasting load.
+Seconds product_time(const Work& work, const HardwareProfile& profile) {
+  const std::string_view type = work.ops.matrix_type;
+  return work.ops.dot_flops / matrix_peak(profile.device, type) * gemm_power(profile.kernels, type);
+}
+
+Candidate device_roofline(const Work& work, const HardwareProfile& profile) {
+  const Device& device = profile.device;
   Candidate time{Seconds(0), Bound::kLaunch};
   const Flops matrix = work.ops.dot_flops + work.ops.attention_flops;
-  if (matrix > Flops(0))
+  if (work.kernel == KernelClass::kGemm)
+    time = longer(time, {product_time(work, profile), Bound::kCompute});
+  else if (matrix > Flops(0))
     time = longer(time, {matrix / matrix_peak(device, work.ops.matrix_type), Bound::kCompute});
   time = longer(time, {work.ops.vector_flops / vector_peak(device), Bound::kCompute});
   const Bytes bytes = work.traffic.hbm_read + work.traffic.hbm_written;
@@ -66,10 +75,7 @@ double factor_of(const Work& work, const KernelCosts& kernels) {
 
 /// A matrix product whose type has a gemm_shape. What is fused to it may outlast it.
 Candidate shaped_product(const Work& work, const GemmShape& shape, const HardwareProfile& profile) {
-  const std::string_view type = work.ops.matrix_type;
-  const Seconds arithmetic =
-      work.ops.dot_flops / matrix_peak(profile.device, type) * gemm_power(profile.kernels, type);
-  const Candidate time = gemm_time(work, arithmetic, shape, profile);
+  const Candidate time = gemm_time(work, product_time(work, profile), shape, profile);
   const Seconds vector = work.ops.vector_flops / vector_peak(profile.device);
   return longer(time, {vector * factor_of(work, profile.kernels), Bound::kCompute});
 }
@@ -102,7 +108,7 @@ Candidate kernel_time(const Work& work, const HardwareProfile& profile) {
     const GemmShape* shape = find_gemm_shape(profile.kernels, work.ops.matrix_type);
     if (shape != nullptr) return shaped_product(work, *shape, profile);
   }
-  Candidate time = device_roofline(work, profile.device);
+  Candidate time = device_roofline(work, profile);
   time.time = time.time * factor_of(work, profile.kernels);
   const bool is_gemm = work.kernel == KernelClass::kGemm;
   const Seconds overhead = is_gemm ? profile.kernels.gemm_overhead.value : Seconds(0);

@@ -9,7 +9,7 @@
 #include "model/flags/flag_rules.h"
 #include "model/flags/flag_table.h"
 #include "model/flags/known_flags.h"
-#include "model/hardware/spelling.h"
+#include "model/base/spelling.h"
 
 namespace spillway {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "model/hardware/read_profile.h"
-#include "model/hardware/spelling.h"
+#include "model/base/spelling.h"
 
 namespace spillway {
 namespace {

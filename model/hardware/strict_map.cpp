@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "model/hardware/spelling.h"
+#include "model/base/spelling.h"
 
 namespace spillway {
 

@@ -12,6 +12,7 @@ class CallRules {
       : program_(program),
         signatures_(signatures),
         computation_(program[id.computation]),
+        index_(id.instruction),
         in_(computation_[id.instruction]),
         operands_(computation_.operands(id.instruction)),
         called_(computation_.called(id.instruction)) {}
@@ -114,7 +115,19 @@ class CallRules {
     if (go_on.type() != ElementType::kPred || !go_on.dims().empty())
       return fmt::format("needs a condition that returns pred[], and {} returns {}",
                          name(condition), brief(go_on));
-    return returns(body, in_.shape);
+    return first_of(returns(body, in_.shape), [this] { return trip_count(); });
+  }
+
+  /// XLA writes a count that it knows; one below zero it cannot have meant.
+  std::string trip_count() const {
+    const std::string_view config = computation_.attribute(index_, "backend_config").value_or("");
+    constexpr std::string_view kName = "known_trip_count";
+    const std::size_t key = config.find(kName);
+    if (key == std::string_view::npos) return {};
+    const std::size_t number = config.find_first_not_of("\"\\:{n ", key + kName.size());
+    if (number == std::string_view::npos || config[number] != '-') return {};
+    const std::size_t end = config.find_first_not_of("0123456789", number + 1);
+    return fmt::format("runs {} time(s)", config.substr(number, end - number));
   }
 
   std::string conditional() const {
@@ -135,6 +148,7 @@ class CallRules {
   const Program& program_;
   Signatures& signatures_;
   const Computation& computation_;
+  InstructionIndex index_;
   const Instruction& in_;
   std::span<const Operand> operands_;
   std::span<const ComputationId> called_;

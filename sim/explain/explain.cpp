@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
-#include "sim/engine/task_table.h"
+#include "sim/explain/contention.h"
 #include "sim/explain/find_copy.h"
 #include "sim/trace/flows.h"
 #include "sim/trace/record_history.h"
@@ -31,48 +32,6 @@ std::string name_of(const MachineResources& machine, ResourceId resource) {
   return "the host's memory";
 }
 
-/// Who uses what holds a task back, for how long.
-class ContentionListener : public engine::Listener {
- public:
-  ContentionListener(const engine::EngineProgram& program, const std::vector<StepId>& starts)
-      : program_(program), starts_(starts) {}
-
-  /// By resource: steps and the time they ran beside the task that it held back.
-  std::map<ResourceId, std::map<StepId, SimTime>> beside;
-
-  void on_rates_changed(SimTime at, std::span<const engine::RunningTask> running) override {
-    if (limit_)
-      for (const StepId step : others_) beside[*limit_][step] += at - since_;
-    limit_.reset();
-    others_.clear();
-    since_ = at;
-    for (const engine::RunningTask& task : running)
-      if (std::ranges::find(starts_, task.step) != starts_.end()) limit_ = task.limit;
-    if (!limit_) return;
-    for (const engine::RunningTask& task : running)
-      if (std::ranges::find(starts_, task.step) == starts_.end() && uses(task.task, *limit_))
-        others_.push_back(task.step);
-  }
-  /// What repeats counts once more; moments in between would only shift.
-  void on_repeated(const engine::Repeated& repeated) override {
-    since_ += repeated.period * repeated.times;
-  }
-
- private:
-  bool uses(engine::TaskId id, ResourceId resource) const {
-    const engine::Task& task = program_.tasks[id];
-    for (std::uint32_t k = task.first_demand; k < task.end_demand; ++k)
-      if (program_.demands[k].resource == resource && program_.demands[k].amount > 0) return true;
-    return false;
-  }
-
-  const engine::EngineProgram& program_;
-  const std::vector<StepId>& starts_;
-  std::optional<ResourceId> limit_;
-  std::vector<StepId> others_;
-  SimTime since_;
-};
-
 class Explainer {
  public:
   Explainer(const Program& program, const MemoryAssignment& memory, const PreparedStep& prepared,
@@ -89,29 +48,28 @@ class Explainer {
         remedies_(program, memory, prepared, run),
         readers_(find_readers(program, memory, prepared.lowered)) {}
 
-  CopyExplanation explain(StepId start) const {
-    const Target target = remedies_.find_target(start);
+  CopyExplanation explain(const Target& target) const {
     CopyExplanation e;
-    describe(start, e);
+    describe(target, e);
     e.step = to_seconds(run_.makespan);
-    e.exposed = remedies_.exposed_now(target);
+    e.exposed = exposed_of(target, run_);
     for (const StepId wait : target.waits) e.waits.push_back(describe_wait(wait));
     e.while_waiting = stall_parts(target);
     e.delays = delayed_by(target);
     if (e.exposed > Seconds(0)) {
       e.remedies = remedies_.find(target);
-    } else if (!target.waits.empty()) {
+    } else if (!target.waits.empty() && e.runs > 0) {
       e.slack = slack_of(target);
-      if (e.direction) e.slowest_link = remedies_.slowest_link(target);
+      if (e.direction) e.slowest_rate = remedies_.slowest_rate(target);
     }
     return e;
   }
 
  private:
-  void describe(StepId start, CopyExplanation& e) const;
+  void describe(const Target& target, CopyExplanation& e) const;
   CopyExplanation::Wait describe_wait(StepId wait) const;
   std::vector<StallPart> stall_parts(const Target& target) const;
-  std::string used_beside(const ContentionListener& listener, ResourceId resource) const;
+  std::string used_beside(const std::vector<Sharer>& sharers) const;
   std::vector<CopyExplanation::Delayed> delayed_by(const Target& target) const;
   std::optional<Seconds> slack_of(const Target& target) const;
   bool grows_with_batch(InstructionId copy) const;
@@ -147,21 +105,25 @@ bool Explainer::grows_with_batch(InstructionId copy) const {
   return true;
 }
 
-void Explainer::describe(StepId start, CopyExplanation& e) const {
-  const StepOrigin& origin = lowered_.origins[start];
-  e.instruction = name(start);
-  e.residual = labels_.of_step[start].residual;
+void Explainer::describe(const Target& target, CopyExplanation& e) const {
+  const StepOrigin& origin = lowered_.origins[target.start];
+  e.instruction = name(target.start);
+  e.residual = labels_.of_step[target.start].residual;
   e.direction = origin.direction;
   e.collective = origin.kind == StepOrigin::kCollective;
   e.stream = origin.stream.pool == StreamPool::kMain ? "main stream" : to_string(origin.stream);
   e.bytes = moved_bytes(program_, prepared_.costs, origin.instruction);
-  const engine::StepStats& stats = run_.steps[start];
-  e.runs = stats.count;
-  const auto once = [&](SimTime all) {
-    return to_seconds(all) / static_cast<double>(std::max<std::int64_t>(e.runs, 1));
-  };
-  e.busy = once(stats.busy);
-  e.alone = once(stats.alone);
+  SimTime busy, alone;
+  for (const StepId start : target.starts) {
+    e.starts.push_back(name(start));
+    const engine::StepStats& stats = run_.steps[start];
+    e.runs += stats.count;
+    busy += stats.busy;
+    alone += stats.alone;
+  }
+  const auto runs = static_cast<double>(std::max<std::int64_t>(e.runs, 1));
+  e.busy = to_seconds(busy) / runs;
+  e.alone = to_seconds(alone) / runs;
   if (origin.direction) e.grows_with_batch = grows_with_batch(origin.instruction);
 }
 
@@ -192,18 +154,11 @@ CopyExplanation::Wait Explainer::describe_wait(StepId wait) const {
   return w;
 }
 
-std::string Explainer::used_beside(const ContentionListener& listener, ResourceId resource) const {
-  const auto found = listener.beside.find(resource);
-  if (found == listener.beside.end()) return "";
-  std::vector<std::pair<SimTime, StepId>> users;
-  for (const auto& [step, time] : found->second) users.emplace_back(time, step);
-  std::ranges::sort(users, [](const auto& a, const auto& b) {
-    return a.first != b.first ? a.first > b.first : a.second < b.second;
-  });
+std::string Explainer::used_beside(const std::vector<Sharer>& sharers) const {
   std::string text;
-  for (std::size_t k = 0; k < std::min(users.size(), kBeside); ++k)
-    text += (k == 0 ? "" : ", ") + name(users[k].second);
-  if (users.size() > kBeside) text += " and others";
+  for (std::size_t k = 0; k < std::min(sharers.size(), kBeside); ++k)
+    text += (k == 0 ? "" : ", ") + name(sharers[k].step);
+  if (sharers.size() > kBeside) text += " and others";
   return text;
 }
 
@@ -223,11 +178,10 @@ std::vector<StallPart> Explainer::stall_parts(const Target& target) const {
       contended |= share.cause == StallCause::kContended;
     }
   if (contended) {
-    ContentionListener listener(lowered_.program, target.starts);
-    check(engine::run(lowered_.program, {}, &listener).ok(), "a step that ran takes too long");
+    auto sharers = find_sharers(lowered_.program, target);
     for (auto& [key, part] : parts)
       if (part.cause == StallCause::kContended)
-        part.beside = used_beside(listener, ResourceId(std::get<1>(key)));
+        part.beside = used_beside(sharers[ResourceId(std::get<1>(key))]);
   }
   std::vector<StallPart> sorted;
   for (auto& [key, part] : parts) sorted.push_back(std::move(part));
@@ -266,14 +220,20 @@ Result<std::vector<CopyExplanation>> explain_copies(
     const SimResult& result, const ResidualTable& residuals, const std::string& name) {
   const LoweredProgram& lowered = prepared.lowered;
   const CopyLabels labels = label_copies(program, memory, lowered, residuals);
-  const auto starts = find_copies(program, lowered, labels, name);
+  const auto starts = find_copies(program, lowered, labels, residuals, name);
   if (!starts.ok()) return starts.error();
   const auto recorded = record_history(program, memory, prepared, kMostHappenings);
   if (!recorded.ok()) return recorded.error();
   const Explainer explainer(program, memory, prepared, result, recorded->run, labels,
                             recorded->history);
   std::vector<CopyExplanation> explanations;
-  for (const StepId start : *starts) explanations.push_back(explainer.explain(start));
+  std::set<StepId> explained;
+  for (const StepId start : *starts) {
+    if (explained.contains(start)) continue;
+    const Target target = find_target(lowered, recorded->run, start);
+    explained.insert(target.starts.begin(), target.starts.end());
+    explanations.push_back(explainer.explain(target));
+  }
   return explanations;
 }
 

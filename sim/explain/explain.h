@@ -19,9 +19,11 @@ struct StallPart {
   Seconds time;         ///< of one step
 };
 
+/// One operation (target.h): times, runs and waits are those of all its starts together.
 struct CopyExplanation {
-  std::string instruction;
-  std::string residual;  ///< empty where it belongs to none
+  std::string instruction;          ///< of `starts` the one that runs most often
+  std::vector<std::string> starts;  ///< more than one where a loop's copies are pipelined
+  std::string residual;             ///< empty where it belongs to none
   std::optional<TransferDirection> direction;
   bool collective = false;
   std::string stream;
@@ -47,10 +49,11 @@ struct CopyExplanation {
   std::vector<StallPart> while_waiting;  ///< longest first
   std::vector<Remedy> remedies;          ///< of what is exposed
 
-  /// Of what is hidden: the least time between its end and the wait, and the slowest link, as a
-  /// factor of today's, with which it stays hidden. Empty where nothing waits.
+  /// Of what is hidden: the least time between its end and the wait, and how far its own rate may
+  /// fall, as a factor of today's, until it is exposed or others wait longer. Empty where nothing
+  /// waits.
   std::optional<Seconds> slack;
-  std::optional<double> slowest_link;
+  std::optional<double> slowest_rate;
 
   /// Waits for others that stand behind it.
   struct Delayed {
@@ -60,8 +63,9 @@ struct CopyExplanation {
   std::vector<Delayed> delays;
 };
 
-/// Explains what `name` means (find_copy.h), each start of it by itself. `result` is what
-/// simulating `prepared` gave. An error: the name is unknown or means several.
+/// Explains what `name` means (find_copy.h), each operation of it by itself. `result` is what
+/// simulating `prepared` gave. An error: the name is unknown, means several, or is that of
+/// a residual that stays in HBM.
 Result<std::vector<CopyExplanation>> explain_copies(
     const Program& program, const MemoryAssignment& memory, const PreparedStep& prepared,
     const SimResult& result, const ResidualTable& residuals, const std::string& name);

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "model/hardware/spelling.h"
+#include "model/base/spelling.h"
 
 namespace spillway {
 namespace {
@@ -86,13 +86,33 @@ Error unknown(const Names& names, const std::string& name) {
       advice};
 }
 
+/// Of a residual that is not copied: why there is nothing to explain.
+std::optional<Error> stays_in_hbm(const ResidualTable& residuals, const std::string& name) {
+  for (const Residual& residual : residuals.residuals) {
+    const bool meant =
+        residual.id == name || std::ranges::find(residual.names, name) != residual.names.end();
+    if (!meant || residual.placement != Placement::kDevice) continue;
+    return Error{ErrorKind::kUsage,
+                 "--explain: " + quoted(name) +
+                     " stays in HBM: no copy of it crosses the host link, so none can be exposed",
+                 {},
+                 "",
+                 "'plan --explain' says what moving it would bring"};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Result<std::vector<StepId>> find_copies(const Program& program, const LoweredProgram& lowered,
-                                        const CopyLabels& labels, const std::string& name) {
+                                        const CopyLabels& labels, const ResidualTable& residuals,
+                                        const std::string& asked) {
+  // HLO text writes a % in front of names, which are kept without.
+  const std::string name = asked.starts_with('%') ? asked.substr(1) : asked;
   const Names names = list_names(program, lowered, labels);
   if (const auto exact = names.find(name); exact != names.end())
     return std::vector<StepId>(exact->second.begin(), exact->second.end());
+  if (const auto kept = stays_in_hbm(residuals, name)) return *kept;
   // The end of a part of a name is a better place to stop than its middle: x.1 is x.1.0, not
   // x.12.0.
   for (const std::string& beginning : {name + ".", name}) {

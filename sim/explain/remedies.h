@@ -2,12 +2,14 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/explain/edit_steps.h"
+#include "sim/explain/room.h"
+#include "sim/explain/target.h"
 #include "sim/main_work.h"
 #include "sim/prepared_step.h"
-#include "sim/step_neighbours.h"
 
 namespace spillway {
 
@@ -22,29 +24,27 @@ enum class RemedyKind : std::uint8_t {
 /// "earlier-start", …
 std::string_view name_of(RemedyKind kind);
 
-/// One change, and the step with it.
+/// One change, and the step with it. Times are of one step.
 struct Remedy {
   RemedyKind kind = RemedyKind::kEarlierStart;
   bool possible = false;  ///< else `limit` says why not
-  bool hides = false;     ///< at most 1 % of what was exposed still is; of a pipeline, its ends
-  Seconds exposed{};      ///< of this copy, of a step
-  Seconds step{};         ///< the whole step
-  /// Moves: the least that hides it, or as far as it goes.
+  /// Its own waits are gone: at most 1 % of what was exposed still is; of a pipeline, its ends.
+  bool ends_waits = false;
+  /// That, and the time is gained: the step is shorter by at least half of the waits that are gone.
+  /// Else others wait in its place.
+  bool hides = false;
+  Seconds exposed{};  ///< of this copy
+  Seconds step{};     ///< the whole step
+  Seconds gain{};     ///< of the step; more compute: beyond what the kernels take longer
+  /// Moves: the least that ends its waits, or as far as it goes.
   Seconds moved{};      ///< kernels that it moves across, of one iteration
   std::string at{};     ///< the instruction in front of which it then stands
   std::string limit{};  ///< what it cannot pass
-  /// Factors: the least that hides it, or the largest that was tried.
+  /// Factors: the least that ends its waits, or the largest that was tried.
   double factor = 1;
   BytesPerSecond rate{};  ///< kFasterLink: of this direction, alone
   Seconds kernels_now{},
       kernels_then{};  ///< kMoreCompute: between start and wait, of one iteration
-};
-
-/// The copy whose remedies are looked for.
-struct Target {
-  engine::StepId start;
-  std::vector<engine::StepId> starts;  ///< all that hand over to the same waits
-  std::vector<engine::StepId> waits;
 };
 
 class RemedyFinder {
@@ -52,34 +52,30 @@ class RemedyFinder {
   RemedyFinder(const Program& program, const MemoryAssignment& memory, const PreparedStep& prepared,
                const engine::EngineResult& run);
 
-  Target find_target(engine::StepId start) const;
-  Seconds exposed_now(const Target& target) const;
-
   /// In the order of RemedyKind; without those that make no sense for this copy.
   std::vector<Remedy> find(const Target& target) const;
 
-  /// The slowest link, as a factor of today's, with which a copy that is hidden stays so.
-  double slowest_link(const Target& target) const;
-
+  /// The slowest rate of this copy alone, as a factor of today's in [1/64, 1], at which no
+  /// picosecond of it is exposed and nobody waits longer, but for 1 % of what the copy takes. 1 %
+  /// too high at most.
+  double slowest_rate(const Target& target) const;
 
  private:
   struct Outcome {
     Seconds exposed, step;
-  };
-  struct Room {
-    engine::StepId end;  ///< how far it may go: in front of this step
-    std::string limit;
+    Seconds waits;  ///< of everybody
   };
 
+  /// `original` of edited steps, null where they are those of the program.
   Outcome simulate(const engine::EngineProgram& steps,
                    const IdVector<engine::StepId, engine::StepId>* original,
                    const Target& target) const;
   Outcome simulate(const StepEdits& edits, const Target& target) const;
-  bool hides(const Outcome& outcome, const Target& target) const;
-  void fill(Remedy& remedy, const Outcome& outcome, const Target& target) const;
+  bool ends_waits(const Outcome& outcome, const Target& target) const;
+  /// `more_work`: what the change adds to the step by itself.
+  void fill(Remedy& remedy, const Outcome& outcome, const Target& target,
+            Seconds more_work = Seconds(0)) const;
 
-  Room room_before(const Target& target) const;
-  Room room_behind(const Target& target) const;
   StepEdits move(const Target& target, engine::StepId start_at, engine::StepId wait_at) const;
   Remedy earlier_start(const Target& target) const;
   Remedy later_done(const Target& target) const;
@@ -88,23 +84,18 @@ class RemedyFinder {
   Remedy faster_link(const Target& target) const;
   Remedy more_compute(const Target& target) const;
 
-  engine::EngineProgram with_link(const Target& target, double factor) const;
-  engine::EngineProgram with_kernels(const Target& target, double factor) const;
   std::pair<engine::StepId, engine::StepId> kernels_beside(const Target& target) const;
   template <typename Change>
   std::pair<double, Outcome> least_factor(const Target& target, double most, Change change) const;
 
   const StepOrigin& origin(engine::StepId step) const { return lowered_.origins[step]; }
-  std::string name(engine::StepId step) const;
-  std::string edge_of(engine::StepId inside, bool begin) const;
 
   const Program& program_;
   const MemoryAssignment& memory_;
   const LoweredProgram& lowered_;
   const engine::EngineResult& run_;
-  StepNeighbours neighbours_;
   MainWork work_;
-  IdVector<engine::StepId, std::optional<engine::StepId>> loops_, readers_;
+  RoomFinder room_;
 };
 
 }  // namespace spillway

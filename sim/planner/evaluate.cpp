@@ -161,7 +161,9 @@ Result<PolicyCase> Evaluator::evaluate(const Policy& policy,
     if (!is_as_compiled(planned, program_))
       return Error{
           ErrorKind::kUsage, "pipelining is simulated for copies that XLA made only", {}, "", ""};
-    planned = pipeline_host_copies(planned);
+    Result<Program> pipelined = pipeline_host_copies(planned);
+    if (!pipelined.ok()) return pipelined.error();
+    planned = std::move(pipelined).value();
   }
   const Schedule given = text_schedule(planned).value();
   // What XLA pipelines it orders with copies of the carry that are gone afterwards, and without

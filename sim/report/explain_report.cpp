@@ -15,6 +15,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kGiga = 1e9;
 constexpr std::size_t kDelaysShown = 4;
+/// Rates are found to one percent.
+constexpr double kNoSlower = 0.99;
 
 std::string_view kind_of(const CopyExplanation& e) {
   if (e.direction == TransferDirection::kDeviceToHost) return "offload";
@@ -25,9 +27,13 @@ std::string_view kind_of(const CopyExplanation& e) {
 std::string times(std::int64_t n) { return n == 1 ? "once" : format_count(n) + " times"; }
 
 std::string head_text(const CopyExplanation& e) {
-  std::string text = fmt::format("{}: {} of {}", e.instruction, kind_of(e), format_bytes(e.bytes));
+  std::string text = e.instruction;
+  for (const std::string& start : e.starts)
+    if (start != e.instruction) text += " and " + start;
+  text += fmt::format(": {} of {}", kind_of(e), format_bytes(e.bytes));
   if (!e.residual.empty()) text += " (" + e.residual + ")";
   text += fmt::format(", {} a step, on {}\n", times(e.runs), e.stream);
+  if (e.runs == 0) return text + "  it never runs: the loop around it makes no iteration\n";
   text += fmt::format("  takes {} alone", format_seconds(e.alone));
   if (e.busy > e.alone * 1.001) text += fmt::format(", {} here", format_seconds(e.busy));
   if (e.exposed == Seconds(0)) return text + "; nothing of it is exposed\n";
@@ -70,7 +76,22 @@ std::string part_text(const StallPart& part) {
   return "";
 }
 
-/// What a remedy changes, how far, and what is left of the exposed time then.
+/// What is left of the exposed time then, and whether that is gained.
+std::string outcome_text(const CopyExplanation& e, const Remedy& r) {
+  if (!r.ends_waits) return fmt::format("{} stay exposed", format_seconds(r.exposed));
+  std::string text = r.hides ? "hidden" : "its own waits are gone";
+  if (r.kind == RemedyKind::kNextIteration && r.exposed > Seconds(0))
+    text += fmt::format(" but for {}, {}",
+                        e.direction == TransferDirection::kDeviceToHost ? "the last" : "the first",
+                        format_seconds(r.exposed));
+  if (r.hides) return text;
+  const std::string of = " of " + format_seconds(e.exposed - r.exposed);
+  return text + "; the step gains " +
+         (r.gain > Seconds(0) ? "only " + format_seconds(r.gain) + of : "nothing" + of) +
+         ": others wait instead";
+}
+
+/// What a remedy changes, how far, and what that brings.
 std::string remedy_text(const CopyExplanation& e, const Remedy& r) {
   if (!r.possible) {
     if (r.kind == RemedyKind::kEarlierStart) return "cannot move: " + r.limit;
@@ -81,11 +102,11 @@ std::string remedy_text(const CopyExplanation& e, const Remedy& r) {
   switch (r.kind) {
     case RemedyKind::kEarlierStart:
       text = fmt::format("{} of kernels earlier, in front of {}", format_seconds(r.moved), r.at);
-      if (!r.hides) text += fmt::format(" at most ({})", r.limit);
+      if (!r.ends_waits) text += fmt::format(" at most ({})", r.limit);
       break;
     case RemedyKind::kLaterDone:
       text = fmt::format("{} of kernels later, behind {}", format_seconds(r.moved), r.at);
-      if (!r.hides) text += fmt::format(" at most ({})", r.limit);
+      if (!r.ends_waits) text += fmt::format(" at most ({})", r.limit);
       break;
     case RemedyKind::kBoth:
       text = "both as far as they go";
@@ -102,15 +123,7 @@ std::string remedy_text(const CopyExplanation& e, const Remedy& r) {
                          format_seconds(r.kernels_then), format_seconds(r.kernels_now));
       break;
   }
-  const bool end_stays = r.kind == RemedyKind::kNextIteration && r.exposed > Seconds(0);
-  if (r.hides && !end_stays)
-    text += ": hidden";
-  else if (r.hides)
-    text += fmt::format(": hidden but for {}, {}",
-                        e.direction == TransferDirection::kDeviceToHost ? "the last" : "the first",
-                        format_seconds(r.exposed));
-  else
-    text += fmt::format(": {} stay exposed", format_seconds(r.exposed));
+  text += ": " + outcome_text(e, r);
   if (r.kind != RemedyKind::kMoreCompute) {
     const double change = 100 * (ratio(r.step, e.step) - 1);
     text += fmt::format(", step {} ({:+.2f} %)", format_seconds(r.step), change);
@@ -168,12 +181,16 @@ std::string remedies_text(const CopyExplanation& e) {
 
 std::string hidden_text(const CopyExplanation& e) {
   std::string text;
-  if (e.slack)
+  if (e.slack && *e.slack == Seconds(0))
+    text += "  it is done just when the main stream gets to the wait\n";
+  else if (e.slack)
     text += fmt::format("  it is done at least {} before the main stream gets to the wait\n",
                         format_seconds(*e.slack));
-  if (e.slowest_link)
-    text +=
-        fmt::format("  it stays hidden down to {:.2f} times today's link rate\n", *e.slowest_link);
+  if (e.slowest_rate && *e.slowest_rate > kNoSlower)
+    text += "  were it any slower, the main stream would wait\n";
+  else if (e.slowest_rate)
+    text += fmt::format("  at {:.2f} times its rate, all else as it is, nobody would wait longer\n",
+                        *e.slowest_rate);
   return text;
 }
 
@@ -194,6 +211,8 @@ Json remedy_json(const CopyExplanation& e, const Remedy& r) {
   if (!r.limit.empty()) json["limit"] = r.limit;
   if (!r.possible) return json;
   json["hides"] = r.hides;
+  json["ends_waits"] = r.ends_waits;
+  json["gain_seconds"] = r.gain.value();
   json["exposed_seconds"] = r.exposed.value();
   json["step_seconds"] = r.step.value();
   if (!r.at.empty()) json["at"] = r.at;
@@ -238,6 +257,7 @@ Json wait_json(const CopyExplanation::Wait& w) {
 Json copy_json(const CopyExplanation& e) {
   Json json;
   json["instruction"] = e.instruction;
+  if (e.starts.size() > 1) json["starts"] = e.starts;
   json["kind"] = kind_of(e);
   if (!e.residual.empty()) json["residual"] = e.residual;
   json["stream"] = e.stream;
@@ -262,7 +282,7 @@ Json copy_json(const CopyExplanation& e) {
   json["remedies"] = Json::array();
   for (const Remedy& remedy : e.remedies) json["remedies"].push_back(remedy_json(e, remedy));
   if (e.slack) json["slack_seconds"] = e.slack->value();
-  if (e.slowest_link) json["slowest_link_factor"] = *e.slowest_link;
+  if (e.slowest_rate) json["slowest_rate_factor"] = *e.slowest_rate;
   json["delays"] = Json::array();
   for (const auto& [instruction, time] : e.delays)
     json["delays"].push_back({{"instruction", instruction}, {"seconds", time.value()}});

@@ -10,6 +10,7 @@ namespace spillway {
 std::string_view kind_of(const ExposedWait& wait) {
   if (wait.direction == TransferDirection::kDeviceToHost) return "offload";
   if (wait.direction == TransferDirection::kHostToDevice) return "reload";
+  if (wait.reason == StallReason::kSynchronous) return "synchronous collective";
   return wait.collective ? "collective" : "slice";
 }
 

@@ -13,7 +13,7 @@ std::string exposed_text(const Program& program, const SimResult& run, std::size
 /// A line for each custom call of which only a lower bound is known.
 std::string unknown_text(const SimResult& run);
 
-/// "offload", "reload", "collective" or "slice".
+/// "offload", "reload", "collective", "synchronous collective" or "slice".
 std::string_view kind_of(const ExposedWait& wait);
 
 }  // namespace spillway

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "model/base/spelling.h"
 #include "model/flags/flag_names.h"
 #include "model/flags/flag_table.h"
 #include "model/flags/known_flags.h"
-#include "model/hardware/spelling.h"
 #include "sim/report/diagnostic_text.h"
 #include "sim/report/table.h"
 

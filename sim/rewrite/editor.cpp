@@ -235,8 +235,24 @@ void ComputationEditor::drop_dead() {
       nodes_[handle].erased = true;
 }
 
+std::string ComputationEditor::find_misorder() const {
+  std::vector<bool> made(nodes_.size(), false);
+  for (const Handle handle : order_) {
+    const Node& node = nodes_[handle];
+    if (node.erased) continue;
+    for (const Reference& operand : node.operands)
+      if (!made[operand.handle])
+        return std::string(node.instruction.name) + " reads " +
+               std::string(nodes_[operand.handle].instruction.name) + " before it is defined";
+    made[handle] = true;
+  }
+  return made[root_.handle] ? "" : "it returns what is erased";
+}
+
 std::shared_ptr<const Computation> ComputationEditor::finish(
     std::string_view name, std::shared_ptr<const void> storage) const {
+  if (const std::string wrong = find_misorder(); !wrong.empty())
+    check(false, "after a rewrite " + wrong);
   std::vector<std::uint32_t> index(nodes_.size(), 0);
   std::uint32_t next = 0;
   for (const Handle handle : order_)
@@ -256,15 +272,7 @@ std::shared_ptr<const Computation> ComputationEditor::finish(
     in.called_count = static_cast<std::uint32_t>(node.called.size());
     in.first_attribute = static_cast<std::uint32_t>(parts.attributes.size());
     in.attribute_count = static_cast<std::uint32_t>(node.attributes.size());
-    for (const Reference& operand : node.operands) {
-      const bool is_defined =
-          !nodes_[operand.handle].erased && index[operand.handle] < parts.instructions.size();
-      if (!is_defined)
-        check(false, "a rewrite lets " + std::string(in.name) + " read " +
-                         std::string(nodes_[operand.handle].instruction.name) +
-                         " before it is defined");
-      parts.operands.push_back(to_operand(operand));
-    }
+    for (const Reference& operand : node.operands) parts.operands.push_back(to_operand(operand));
     parts.called.insert(parts.called.end(), node.called.begin(), node.called.end());
     parts.attributes.insert(parts.attributes.end(), node.attributes.begin(), node.attributes.end());
     parts.instructions.push_back(in);

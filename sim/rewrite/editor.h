@@ -94,7 +94,11 @@ class ComputationEditor {
   /// effect of its own stays.
   void erase_unread(Handle handle);
 
-  /// The edited computation. `storage` is kept alive by it, as is what `original` kept.
+  /// Someone who reads what is erased, or made only behind it, in words; empty: there is none.
+  std::string find_misorder() const;
+
+  /// The edited computation, in which nothing is read before it is made. `storage` is kept alive by
+  /// it, as is what `original` kept.
   std::shared_ptr<const Computation> finish(std::string_view name,
                                             std::shared_ptr<const void> storage) const;
 

@@ -1,5 +1,7 @@
 #include "sim/rewrite/loop_peeler.h"
 
+#include <algorithm>
+
 #include "model/program/call_graph.h"
 
 namespace spillway {
@@ -13,6 +15,29 @@ LoopPeeler::LoopPeeler(const Program& program, ProgramEditor& editor, Instructio
       caller_(editor.edit(loop.computation)),
       elements_(body_.root_instruction().shape.tuple_size()) {}
 
+namespace {
+
+/// Whether somebody reads a tuple whole, `but_for` aside.
+bool is_read_whole(const Computation& computation, InstructionIndex tuple,
+                   std::optional<InstructionIndex> but_for = {}) {
+  const Operand whole{tuple, 0};
+  if (computation.root() == whole) return true;
+  for (const Use& use : computation.uses(tuple))
+    if (use.user != but_for && std::ranges::find(computation.operands(use.user), whole) !=
+                                   computation.operands(use.user).end())
+      return true;
+  return false;
+}
+
+/// Whether other instructions call what the loop calls.
+bool shares_its_computations(const Program& program, InstructionId loop) {
+  const auto called = program[loop.computation].called(loop.instruction);
+  const auto sites = callers(program);
+  return std::ranges::any_of(called, [&](ComputationId id) { return sites[id].size() != 1; });
+}
+
+}  // namespace
+
 bool LoopPeeler::can_peel(const Program& program, InstructionId loop) {
   const Computation& caller = program[loop.computation];
   const Computation& body = program[body_of(program, loop)];
@@ -21,6 +46,10 @@ bool LoopPeeler::can_peel(const Program& program, InstructionId loop) {
       body.root_instruction().opcode != Opcode::kTuple ||
       !body.root_instruction().shape.is_flat_tuple() ||
       caller[begins.instruction].opcode != Opcode::kTuple)
+    return false;
+  if (is_read_whole(caller, loop.instruction) ||
+      is_read_whole(caller, begins.instruction, loop.instruction) ||
+      is_read_whole(body, body.parameters()[0]) || shares_its_computations(program, loop))
     return false;
   for (const InstructionIndex i : body.instructions())
     if (is_control_flow(body[i].opcode)) return false;

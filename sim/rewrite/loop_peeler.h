@@ -22,7 +22,9 @@ class LoopPeeler {
   /// Both must outlive it.
   LoopPeeler(const Program& program, ProgramEditor& editor, InstructionId loop);
 
-  /// Whether the carry is of that kind and the body runs no loops or calls of its own.
+  /// Whether the carry is of that kind, the body runs no loops, calls or branches of its own, body
+  /// and condition are those of this loop only, and carry, what it begins with and what the loop
+  /// returns are read by elements only: all three are made wider.
   static bool can_peel(const Program& program, InstructionId loop);
 
   const Computation& body() const { return body_; }

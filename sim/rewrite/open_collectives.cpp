@@ -14,6 +14,9 @@ ComputationId wrap(ProgramEditor& program, const Node& collective,
                    const std::vector<Shape>& operands) {
   ComputationEditor wrapper;
   Node inner = collective;
+  std::erase_if(inner.attributes, [](const Attribute& attribute) {
+    return attribute.name == "control-predecessors";  // they stay outside
+  });
   inner.instruction.name = program.text("wrapped." + std::string(collective.instruction.name));
   for (std::uint32_t k = 0; k < operands.size(); ++k) {
     const Handle parameter = wrapper.add(make_parameter(program.text("param_" + std::to_string(k)),
@@ -23,6 +26,17 @@ ComputationId wrap(ProgramEditor& program, const Node& collective,
   wrapper.set_root({wrapper.add(std::move(inner)), 0});
   const std::string name = "async_computation." + std::string(collective.instruction.name);
   return program.add(wrapper.finish(program.text(name), program.storage()));
+}
+
+/// What XLA hands on from a collective to its start and its done: whose line it is, hints for the
+/// scheduler; and to the start alone, what must run before. What must run after names the done.
+std::vector<Attribute> handed_on(const Node& collective, Opcode to) {
+  std::vector<Attribute> kept;
+  for (const Attribute& attribute : collective.attributes)
+    if (attribute.name == "metadata" || attribute.name == "frontend_attributes" ||
+        (attribute.name == "control-predecessors" && to == Opcode::kAsyncStart))
+      kept.push_back(attribute);
+  return kept;
 }
 
 void open(ProgramEditor& program, ComputationId id, Handle handle) {
@@ -36,11 +50,13 @@ void open(ProgramEditor& program, ComputationId id, Handle handle) {
       make_tuple_shape({make_tuple_shape(shapes, storage), collective.instruction.shape}, storage));
   start.operands = collective.operands;
   start.called = {wrap(program, collective, shapes)};
+  start.attributes = handed_on(collective, Opcode::kAsyncStart);
   const Handle start_handle = editor.add(std::move(start));
   editor.move_before(start_handle, handle);
   Node& done = editor[handle];
   done = make_node(collective.instruction.name, Opcode::kAsyncDone, collective.instruction.shape);
   done.operands = {{start_handle, 0}};
+  done.attributes = handed_on(collective, Opcode::kAsyncDone);
 }
 
 }  // namespace

@@ -14,8 +14,9 @@ namespace spillway {
 ///   after    b.start = async-start(a)   wraps   all-gather(param_0)
 ///            b = async-done(b.start)
 ///
-/// Order and names stay; instructions behind one get other numbers. Collectives
-/// within what runs as one, or asynchronously already, stay as they are.
+/// Order and names stay; instructions behind one get other numbers. The start takes over what must
+/// run before, start and done both the frontend attributes and the metadata. Collectives within
+/// what runs as one, or asynchronously already, stay as they are.
 Program open_collectives(const Program& program);
 
 }  // namespace spillway

@@ -279,7 +279,8 @@ class ReloadPipeliner {
     place(body, known);
   }
 
-  /// Starts behind the last instruction that reads what they replace, dones at the end.
+  /// Starts behind the last instruction that reads what they replace, and behind their index; dones
+  /// at the end.
   void place(ComputationEditor& body, const References& index) {
     Handle last = loop_.parameter();
     const auto not_before = [&](Handle handle) {
@@ -298,7 +299,11 @@ class ReloadPipeliner {
       for (const Reference& operand : body[to.handle].operands)
         if (std::ranges::find(moved, operand.handle) == moved.end()) not_before(operand.handle);
     }
-    for (const SliceCopy& reload : reloads_) moved.push_back(reload.start.index);
+    for (const SliceCopy& reload : reloads_) {
+      moved.push_back(reload.start.index);
+      for (const Reference& operand : body[reload.start.index].operands)
+        if (std::ranges::find(moved, operand.handle) == moved.end()) not_before(operand.handle);
+    }
     for (const Handle handle : moved) {
       body.move_after(handle, last);
       last = handle;
@@ -329,7 +334,7 @@ class ReloadPipeliner {
 
 }  // namespace
 
-Program pipeline_host_copies(const Program& program) {
+Result<Program> pipeline_host_copies(const Program& program) {
   ProgramEditor editor(program);
   const Computation& entry = program.entry_computation();
   for (const InstructionIndex i : entry.instructions()) {
@@ -346,6 +351,8 @@ Program pipeline_host_copies(const Program& program) {
     else
       OffloadPipeliner(loop, copies.offloads).run();
   }
+  if (const std::string wrong = editor.find_misorder(); !wrong.empty())
+    return error_in_file(program.path, "its host copies cannot be pipelined: then " + wrong, "");
   return editor.finish();
 }
 

@@ -8,6 +8,12 @@ ComputationEditor& ProgramEditor::edit(ComputationId id) {
   return editors_.emplace(id, ComputationEditor(original_[id])).first->second;
 }
 
+std::string ProgramEditor::find_misorder() const {
+  for (const auto& [id, editor] : editors_)
+    if (std::string wrong = editor.find_misorder(); !wrong.empty()) return wrong;
+  return "";
+}
+
 Program ProgramEditor::finish() {
   for (const auto& [id, editor] : editors_)
     out_.computations[id] = editor.finish(original_[id].name(), storage_);

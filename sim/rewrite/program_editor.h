@@ -30,7 +30,9 @@ class ProgramEditor {
   const std::shared_ptr<RewriteStorage>& storage() const { return storage_; }
   std::string_view text(std::string value) { return storage_->text(std::move(value)); }
 
-  /// The edited program. The editor is used up.
+  /// As of the editors: empty where every computation reads only what is made before.
+  std::string find_misorder() const;
+  /// The edited program, which has no misorder. The editor is used up.
   Program finish();
 
  private:

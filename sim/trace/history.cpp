@@ -77,7 +77,8 @@ class HistoryMaker {
       blocked_since_.reset();
       const auto awaited = awaited_at(id);
       if (!awaited) return;
-      out_.waits.push_back({id, *awaited, from, at});
+      const auto loop = loop_of_[id];
+      out_.waits.push_back({id, *awaited, from, at, loop ? loops_[*loop].iteration : 0});
       if (readers_[id]) awaiting_reader_[*readers_[id]].push_back(*awaited);
       return;
     }

@@ -29,6 +29,7 @@ struct WaitSpan {
   engine::StepId step;
   RunId awaited;
   SimTime from, to;
+  std::int64_t iteration = 0;  ///< of the innermost loop around the wait
 };
 
 /// An iteration of a loop, or iterations that the chronicle leaves out.

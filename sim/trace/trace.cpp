@@ -200,7 +200,12 @@ void TraceMaker::add_wait(const WaitSpan& wait) {
   if (const auto cause = causes_.find(*origin.done); cause != causes_.end())
     args += fmt::format(",\"cause\":\"{}\",\"explanation\":{}", cause_of(*cause->second),
                         json_text(cause->second->explanation));
-  args += describe_iteration(wait.step, history_.runs[wait.awaited].iteration);
+  // Its own iteration, which the loops' row shows; what it waits for may be from another one.
+  args += describe_iteration(wait.step, wait.iteration);
+  const TaskRun& awaited_run = history_.runs[wait.awaited];
+  if (loops_[wait.step] && loops_[awaited_run.step] == loops_[wait.step] &&
+      awaited_run.iteration != wait.iteration)
+    args += fmt::format(",\"awaited_iteration\":{}", awaited_run.iteration);
   const std::string head = fmt::format("\"name\":{},\"cat\":\"exposed\"",
                                        json_text("waits for " + std::string(awaited)));
   add_slice({kStreams, kFirstStreamRow}, to_trace_time(wait.from), to_trace_time(wait.to), head,

@@ -1,6 +1,7 @@
 // `simulate --trace` and `--explain` from the command line.
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -60,6 +61,40 @@ TEST_CASE("a trace that cannot be written is an error, and there is no answer") 
   CHECK(run.exit_code == 74);
   CHECK(run.out == "");
   CHECK(run.err == "nowhere/step.json: error: cannot be written: No such file or directory\n");
+}
+
+TEST_CASE("a trace is not written over what is read, by whatever name") {
+  const TemporaryFolder folder;
+  const std::string dump = testing::source_path("examples/jax/dumps/offload_qkv/");
+  const auto text = read_file(dump + "jit_train_step.sm_10.0a_gpu_after_optimizations.txt.gz");
+  REQUIRE(text.ok());
+  const std::string program = folder.write("step.txt", **text);
+  const std::string names = folder.write("names.json", read_text(dump + "names.json"));
+  std::filesystem::create_symlink(program, folder.path("link"));
+  std::filesystem::create_hard_link(program, folder.path("hard"));
+  for (const char* name : {"step.txt", "link", "hard"}) {
+    CAPTURE(name);
+    const std::string trace = folder.path(name);
+    check_refused("simulate " + program + " --hw gb200 --trace " + trace, 2,
+                  "error: --trace '" + trace + "' is the file that is read as '" + program +
+                      "', and would be overwritten\n  give it another name\n");
+    CHECK(read_text(program) == **text);
+  }
+  CHECK(std::filesystem::is_symlink(folder.path("link")));
+  check_refused("simulate " + program + " --hw gb200 --names " + names + " --trace " + names, 2,
+                "error: --trace '" + names + "' is the file that is read as '" + names +
+                    "', and would be overwritten\n  give it another name\n");
+}
+
+TEST_CASE("a path with an end of line stays on one") {
+  const TemporaryFolder folder;
+  const Run run =
+      run_spillway(kSimulate + ("--trace \"$(printf '" + folder.path("two\\nlines") + "')\""));
+  CHECK(run.exit_code == 0);
+  CHECK(run.err.starts_with(folder.path("two?lines") + ": a trace of "));
+  const Run nowhere =
+      run_spillway(kSimulate + std::string("--trace \"$(printf 'no\\nfolder/x')\""));
+  CHECK(nowhere.err == "no?folder/x: error: cannot be written: No such file or directory\n");
 }
 
 TEST_CASE("an explanation stands in the JSON, beside everything else") {

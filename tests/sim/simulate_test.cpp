@@ -94,6 +94,12 @@ TEST_CASE("the cause of an exposed copy is what stands in its way") {
            "  %two.done = f32[3]{0:S(5)} copy-done(%two)\n" +
            kOffloadDone,
        "two", StallReason::kQueue, "it stands behind out in its stream"},
+      {"behind two, of which the first takes longer",
+       "  %y = f32[30] parameter(2)\n  %big = (f32[30]{0:S(5)}, f32[30], u32[]) copy-start(%y)\n" +
+           std::string(kOffload) +
+           "  %two = (f32[3]{0:S(5)}, f32[3], u32[]) copy-start(%x)\n"
+           "  %two.done = f32[3]{0:S(5)} copy-done(%two)\n",
+       "two", StallReason::kQueue, "it stands behind big in its stream"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.name);
@@ -323,6 +329,13 @@ TEST_CASE("a collective that XLA made synchronous runs where it starts") {
   CHECK(with("false").exposed_collective.value() == 1);
   CHECK(with("true").step.value() == 5);  // in front of it
   CHECK(with("true").exposed_collective.value() == 3);
+  const std::vector<ExposedWait> waits = with("true").exposed;
+  REQUIRE(waits.size() == 1);
+  CHECK(waits[0].collective);
+  CHECK(waits[0].exposed.value() == 3);
+  CHECK(waits[0].duration.value() == 3);
+  CHECK(cause_of(waits[0]) == "synchronous");
+  CHECK(waits[0].explanation == "it runs on the main stream, where nothing runs beside it");
 }
 
 TEST_CASE("exposed time follows the link where nothing hides it") {

@@ -180,13 +180,8 @@ HiddenOrder hide_latencies_in(const ScheduleInput& input, const CountedBuffers& 
   scheduler.run();
   HiddenOrder result;
   result.peak = scheduler.state().pressure.peak();
-  const NodeIndex first = scheduler.order().front();
-  const double total = scheduler.state().ready_time[first] + graph[first].cost;
-  for (const NodeIndex node : scheduler.order()) {
-    if (graph[node].is_element()) continue;
-    result.order.push_back(graph[node].instruction());
-    result.start.push_back(total - scheduler.state().ready_time[node] - graph[node].cost);
-  }
+  for (const NodeIndex node : scheduler.order())
+    if (!graph[node].is_element()) result.order.push_back(graph[node].instruction());
   return result;
 }
 

@@ -53,10 +53,11 @@ struct ListState {
 /// What a computation came to.
 struct HiddenOrder {
   std::vector<InstructionIndex> order;
-  std::vector<double> start;  ///< of each in `order`, in cycles from the beginning
-  std::int64_t peak = 0;      ///< as the scheduler counts memory
+  std::int64_t peak = 0;  ///< bytes, as the scheduler counts memory
 };
 
+/// Orders the computation `id` bottom-up, as XLA does. `buffers` and `pressure` are those of the
+/// program; `order` is what the memory scheduler made of it, `graph` made of both.
 HiddenOrder hide_latencies_in(const ScheduleInput& input, const CountedBuffers& buffers,
                               const ProgramPressure& pressure, ComputationId id,
                               const ElementOrder& order, const ScheduleGraph& graph,

@@ -15,5 +15,9 @@ TEST_CASE("what would disturb a terminal is not printed; lines and tabs are") {
   CHECK(printable_lines("").empty());
 }
 
+TEST_CASE("what must stay one line is one line") {
+  CHECK(printable_line("two\nlines\x1b[2J é") == "two?lines?[2J é");
+}
+
 }  // namespace
 }  // namespace spillway

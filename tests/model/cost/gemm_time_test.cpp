@@ -102,6 +102,26 @@ TEST_CASE("factor and power multiply the arithmetic, of each type by itself") {
   CHECK(roofline(work, toy).time.value() == doctest::Approx(5 * 3));
 }
 
+TEST_CASE("power counts without a shape too, and for products only") {
+  HardwareProfile toy = toy_machine();
+  toy.kernels.gemm_shape.clear();
+  Work work{.kernel = KernelClass::kGemm};
+  work.ops.dot_flops = Flops(800);
+  work.ops.matrix_type = "bf16";
+  const Seconds once = roofline(work, toy).time;
+  toy.kernels.gemm_power["bf16"].value = Factor(1.5);
+  const double factor = gemm_factor(toy.kernels, "bf16").value.value();
+  CHECK((roofline(work, toy).time - once).value() == doctest::Approx(100 * 0.5 * factor));
+  work.traffic.hbm_read = Bytes(32 * 1000);  // memory is slower, and power does not slow it
+  CHECK(roofline(work, toy).time.value() ==
+        doctest::Approx(1000 * factor + toy.kernels.gemm_overhead.value.value()));
+  work.kernel = KernelClass::kAttentionForward;
+  work.traffic.hbm_read = Bytes(0);
+  const Seconds attention = roofline(work, toy).time;
+  toy.kernels.gemm_power.clear();
+  CHECK(roofline(work, toy).time == attention);
+}
+
 TEST_CASE("what is fused to a product may outlast it") {
   Work work{.kernel = KernelClass::kGemm};
   work.ops.matrix_type = "bf16";

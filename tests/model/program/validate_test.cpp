@@ -231,6 +231,9 @@ TEST_CASE("what breaks a rule is named, and what was expected") {
       {"%x = (f32[2], s32[]) while(%t), condition=%condition, body=%other_body",
        "while 'x' has another shape than 'other_body' returns; they differ: (f32[2], s32[]) and "
        "(f32[2])"},
+      {"%x = (f32[2], s32[]) while(%t), condition=%condition, body=%body, "
+       "backend_config={\"known_trip_count\":{\"n\":\"-3\"}}",
+       "while 'x' runs -3 time(s)"},
       {"%x = f32[2] conditional(%i, %a), branch_computations={%one, %one}",
        "conditional 'x' needs a selector and an operand for each of 2 branch(es), and has 2"},
       {"%x = f32[2] conditional(%i, %b), branch_computations={%one}",

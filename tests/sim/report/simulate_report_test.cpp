@@ -62,8 +62,8 @@ TEST_CASE("the JSON of simulate keeps its contract") {
              stream.starts_with("communication_stream[")));
     }
     CHECK_FALSE(json["exposed"].empty());
-    const std::set<std::string> causes = {"link",        "fabric",     "queue",  "contention",
-                                          "issued-late", "done-early", "latency"};
+    const std::set<std::string> causes = {"link",        "fabric",     "queue",   "contention",
+                                          "issued-late", "done-early", "latency", "synchronous"};
     double longest = json["exposed"][0]["seconds"];
     for (const Json& wait : json["exposed"]) {
       check_fields(wait,
@@ -142,6 +142,10 @@ TEST_CASE("what was waited for is called by its kind") {
     wait.collective = row.collective;
     CHECK(kind_of(wait) == row.expected);
   }
+  ExposedWait synchronous;
+  synchronous.collective = true;
+  synchronous.reason = StallReason::kSynchronous;
+  CHECK(kind_of(synchronous) == "synchronous collective");
 }
 
 TEST_CASE("names that are no UTF-8 leave the JSON readable") {

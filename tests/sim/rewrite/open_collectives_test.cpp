@@ -43,6 +43,31 @@ ENTRY %main {
         Operand{testing::find_instruction(opened, "pair").instruction, 2});
 }
 
+TEST_CASE("hints for the scheduler and dependencies without data are handed on") {
+  const Program opened = open_collectives(testing::toy_program(R"(
+ENTRY %main {
+  %a = f32[8]{0} parameter(0)
+  %x = f32[8]{0} negate(%a)
+  %b = f32[64]{0} all-gather(%a), replica_groups={{0,1,2,3,4,5,6,7}}, dimensions={0}, control-predecessors={%x}, frontend_attributes={_scheduling_group_id="3"}, metadata={op_name="gather"}
+  ROOT %y = f32[8]{0} add(%a, %x), control-predecessors={%b}
+}
+)"));
+  const auto attribute = [&](const char* instruction, const char* name) {
+    const InstructionId id = testing::find_instruction(opened, instruction);
+    return opened[id.computation].attribute(id.instruction, name).value_or("none");
+  };
+  CHECK(attribute("b.start", "control-predecessors") == "{%x}");
+  CHECK(attribute("b", "control-predecessors") == "none");
+  CHECK(attribute("wrapped.b", "control-predecessors") == "none");
+  CHECK(attribute("y", "control-predecessors") == "{%b}");
+  for (const char* instruction : {"b.start", "b"}) {
+    CAPTURE(instruction);
+    CHECK(attribute(instruction, "frontend_attributes") == R"({_scheduling_group_id="3"})");
+    CHECK(attribute(instruction, "metadata") == R"({op_name="gather"})");
+  }
+  CHECK(attribute("wrapped.b", "dimensions") == "{0}");
+}
+
 TEST_CASE("what runs asynchronously already stays as it is") {
   const Program program = testing::toy_program(R"(
 %gather {

@@ -116,7 +116,7 @@ TEST_CASE("one of a pair of flags, ordered anew, moves to where the other is") {
     // A pipelined program keeps the order it is given: docs/schedule.md says why.
     const bool pipelines =
         flags[row.to].find("pipelined_host_offloading=true") != std::string::npos;
-    const Outcome ours = pipelines ? machine.given(pipeline_host_copies(from))
+    const Outcome ours = pipelines ? machine.given(pipeline_host_copies(from).value())
                                    : machine.again(from, options_of(flags[row.to]));
     MESSAGE(std::string(row.from) << " -> " << std::string(row.to) << ": peak "
                                   << machine.given(from).device.value() << ", "

@@ -89,7 +89,12 @@ TEST_CASE("of a pipelined loop each wait is for the copy before, each reader rea
   for (const std::int64_t trips : {4, 200}) {
     const Pipelined pipelined(trips);
     const History history = record(pipelined.toy, {{2, 4}});
-    CHECK(history.waits.size() == static_cast<std::size_t>(trips));
+    REQUIRE(history.waits.size() == static_cast<std::size_t>(trips));
+    for (std::size_t k = 0; k < history.waits.size(); ++k) {
+      CHECK(history.waits[k].iteration == static_cast<std::int64_t>(k));
+      const TaskRun& awaited = history.runs[history.waits[k].awaited];
+      CHECK(awaited.iteration == std::max<std::int64_t>(static_cast<std::int64_t>(k) - 1, 0));
+    }
     std::int64_t kernels = 0;
     for (const RunId id : ids(history.runs)) {
       const TaskRun& run = history.runs[id];

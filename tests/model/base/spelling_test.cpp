@@ -1,4 +1,4 @@
-#include "model/hardware/spelling.h"
+#include "model/base/spelling.h"
 
 #include <doctest/doctest.h>
 

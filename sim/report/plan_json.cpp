@@ -1,0 +1,129 @@
+// A plan for scripts: the JSON of PlanReport and of its explanations, schema spillway.plan/1.
+#include <nlohmann/json.hpp>
+
+#include "sim/report/case_text.h"
+#include "sim/report/plan_report.h"
+
+namespace spillway {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json flag_effects_json(const std::vector<Setting>& flags) {
+  Json json = Json::array();
+  for (const Setting& flag : flags)
+    json.push_back(
+        {{"name", flag.name},
+         {"value", flag.value},
+         {"why", flag.why},
+         {"step_seconds_change", flag.effect ? Json(flag.effect->step.value()) : Json(nullptr)},
+         {"peak_device_bytes_change",
+          flag.effect ? Json(flag.effect->peak_device.value()) : Json(nullptr)}});
+  return json;
+}
+
+Json settings_json(const std::vector<Setting>& settings) {
+  Json json = Json::object();
+  for (const Setting& s : settings) json[s.name] = s.value;
+  return json;
+}
+
+Json diagnostics_json(const std::vector<Diagnostic>& diagnostics) {
+  Json json = Json::array();
+  for (const Diagnostic& d : diagnostics)
+    json.push_back({{"code", d.code}, {"severity", name_of(d.severity)}, {"message", d.message()}});
+  return json;
+}
+
+Json case_json(const std::vector<Handle>& handles, const PolicyCase& c) {
+  Json policy = Json::object();
+  visit_policy(handles, c.policy,
+               [&](const std::string& name, std::string_view choice) { policy[name] = choice; });
+  Json json{{"policy", policy}, {"batch", nullptr}, {"seq", nullptr}, {"flags", Json::object()}};
+  visit_figures(c, [&](const char* name, auto value) { json[name] = value; });
+  return json;
+}
+
+/// What every answer starts with.
+Json head_json(const PlanReport& report) {
+  Json json;
+  json["schema"] = "spillway.plan/1";
+  json["program"] = {{"name", report.program_name}, {"path", report.path}};
+  json["hardware"] = report.hardware;
+  return json;
+}
+
+/// Names and paths come from the input, and need not be UTF-8.
+std::string to_text(const Json& json) {
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::string render_json(const PlanReport& report, const Explanation& e) {
+  Json json = head_json(report);
+  json["fits"] = report.plan.fits;
+  json["explain"] = {{"name", e.name},
+                     {"choice", e.choice ? Json(name_of(*e.choice)) : Json(nullptr)},
+                     {"bytes", e.bytes.value()},
+                     {"residuals", e.residuals},
+                     {"text", e.text}};
+  return to_text(json);
+}
+
+std::string render_json(const PlanReport& report) {
+  const PlanResult& plan = report.plan;
+  Json json = head_json(report);
+  json["budget"] = {{"pool_bytes", report.budget.pool.value()},
+                    {"hbm_bytes", report.budget.hbm.value()},
+                    {"fraction", report.budget.fraction},
+                    {"reserve_bytes", report.budget.reserve.value()},
+                    {"host_bytes", report.budget.host.value()}};
+  json["fits"] = plan.fits;
+  json["best"] = case_json(plan.handles, plan.best);
+  json["lower_bound_seconds"] = plan.lower_bound.value();
+  json["gap"] = plan.gap;
+  json["proven"] = plan.proven;
+  json["policies_simulated"] = plan.simulated;
+  json["alternatives"] = Json::array();
+  for (const PolicyCase& c : plan.alternatives)
+    json["alternatives"].push_back(case_json(plan.handles, c));
+  json["baselines"] = Json::array();
+  for (const NamedCase& b : plan.baselines) {
+    Json row = case_json(plan.handles, b.result);
+    row["name"] = b.name;
+    json["baselines"].push_back(std::move(row));
+  }
+  json["pareto"] = Json::array();
+  for (const PolicyCase& c : plan.pareto) json["pareto"].push_back(case_json(plan.handles, c));
+  json["jaxlib"] = to_string(report.jaxlib);
+  json["flags"] = settings_json(report.advice.flags);
+  json["flag_effects"] = flag_effects_json(report.advice.flags);
+  json["no_flags_because"] = report.no_flags_because;
+  json["flag_sets_simulated"] = report.flag_search.tried;
+  json["no_flags_simulated_because"] = report.flag_search.not_tried_because;
+  json["user_flags"] = Json(nullptr);
+  if (report.user_flags) json["user_flags"] = diagnostics_json(*report.user_flags);
+  json["environment"] = settings_json(report.advice.environment);
+  json["maxtext"] = settings_json(report.advice.maxtext);
+  json["jax_policy"] = report.advice.jax_policy;
+  if (report.pgle)
+    json["pgle"] = {{"path", report.pgle->path},
+                    {"costs", report.pgle->costs},
+                    {"host_copies", report.pgle->host_copies},
+                    {"recommended", report.pgle->advice.recommended},
+                    {"flags", settings_json(report.pgle->advice.flags)},
+                    {"text", report.pgle->advice.text}};
+  json["reasons"] = Json::array();
+  for (const Reason& r : plan.reasons)
+    json["reasons"].push_back(
+        {{"name", r.handle}, {"choice", name_of(r.choice)}, {"text", r.text}});
+  json["fixed"] = report.unnamed;
+  json["objections"] = report.objections;
+  json["diagnostics"] = diagnostics_json(report.diagnostics);
+  json["unknown"] = report.best_run.unknown;
+  json["assumptions"] = report.best_run.assumptions;
+  return to_text(json);
+}
+
+}  // namespace spillway

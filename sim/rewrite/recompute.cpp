@@ -162,7 +162,10 @@ Reference LayerRecomputation::saved_value(const Residual& residual) {
 Reference LayerRecomputation::slice_of(ResidualId id) {
   const auto found = slices_.find(id);
   if (found != slices_.end()) return found->second;
-  return slices_[id] = fetch_slice(program_, memory_, out_, residuals_.residuals[id]);
+  const Residual& residual = residuals_.residuals[id];
+  return slices_[id] =
+             fetch_slice(program_, memory_, out_, body_of(program_, residual.backward_loop),
+                         residual.reads, "reload." + residual.id);
 }
 
 Reference LayerRecomputation::renamed(Reference value, Shape shape, std::string_view name) {

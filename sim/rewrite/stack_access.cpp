@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "model/program/call_graph.h"
 #include "sim/rewrite/async_slice.h"
 
 namespace spillway {
@@ -28,19 +27,36 @@ std::uint32_t operand_now(const Program& program, ProgramEditor& editor,
   return static_cast<std::uint32_t>(found - now.begin());
 }
 
+bool can_split_update(const Program& program, const StackAccess& write) {
+  const Computation& computation = program[write.instruction.computation];
+  const InstructionIndex i = write.instruction.instruction;
+  if (computation[i].opcode == Opcode::kDynamicUpdateSlice) return write.operand == 0;
+  return computation[i].opcode == Opcode::kFusion &&
+         find_update(program[computation.called(i)[0]], write.operand).has_value();
+}
+
+bool can_split_read(const Program& program, const StackAccess& read) {
+  const Computation& computation = program[read.instruction.computation];
+  const InstructionIndex i = read.instruction.instruction;
+  const Opcode opcode = computation[i].opcode;
+  if (opcode == Opcode::kDynamicSlice || opcode == Opcode::kSlice) return read.operand == 0;
+  return opcode == Opcode::kFusion &&
+         !find_slices(program[computation.called(i)[0]], read.operand).empty();
+}
+
 Reference fetch_slice(const Program& program, const MemoryAssignment& memory, ProgramEditor& editor,
-                      const Residual& residual) {
-  const ComputationId body_id = body_of(program, residual.backward_loop);
+                      ComputationId body, const std::vector<StackAccess>& reads,
+                      const std::string& name) {
   std::optional<Reference> slice;
   // A read that already is a copy of its own serves the others.
-  for (const StackAccess& read : residual.reads)
-    if (const auto done = done_of_wrapper(program, memory, body_id, read.instruction))
+  for (const StackAccess& read : reads)
+    if (const auto done = done_of_wrapper(program, memory, body, read.instruction))
       slice = Reference{done->index, 0};
-  for (const StackAccess& read : residual.reads)
-    if (read.instruction.computation == body_id)
-      split_read(editor, body_id, read.instruction.instruction.index,
-                 operand_now(program, editor, read), "reload." + residual.id, slice);
-  check(slice.has_value(), "a residual is moved that nothing reads");
+  for (const StackAccess& read : reads)
+    if (read.instruction.computation == body)
+      split_read(editor, body, read.instruction.instruction.index,
+                 operand_now(program, editor, read), name, slice);
+  check(slice.has_value(), "a stack is moved that nothing reads");
   return *slice;
 }
 

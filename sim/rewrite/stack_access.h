@@ -1,5 +1,9 @@
-// How a loop body reads and writes the stack of a residual, while the body is being rewritten.
+// How a loop body reads and writes a stack, of a residual or of parameters, while the body is being
+// rewritten.
 #pragma once
+
+#include <string>
+#include <vector>
 
 #include "model/memory/assignment.h"
 #include "model/residuals/residuals.h"
@@ -16,10 +20,17 @@ std::optional<InstructionIndex> done_of_wrapper(const Program& program,
 /// Which operand of a writer or reader in the body is the stack, as it now stands.
 std::uint32_t operand_now(const Program& program, ProgramEditor& editor, const StackAccess& access);
 
-/// Makes one asynchronous copy fetch the slice of a residual that can be moved (why_not_movable),
-/// for all who read it in the backward body: its done. `program` and `memory` are as before the
-/// rewrite.
+/// Whether split_update (async_slice.h) can take the update out of what writes the stack.
+bool can_split_update(const Program& program, const StackAccess& write);
+/// Whether split_read can give a reader the slice instead of the stack.
+bool can_split_read(const Program& program, const StackAccess& read);
+
+/// Makes one asynchronous copy, called `name`, fetch the slice of a stack for all who read it in
+/// the body of a loop: its done. All of them can be split, or are such copies. `program` and
+/// `memory` are as before the rewrite.
 ComputationEditor::Reference fetch_slice(const Program& program, const MemoryAssignment& memory,
-                                         ProgramEditor& editor, const Residual& residual);
+                                         ProgramEditor& editor, ComputationId body,
+                                         const std::vector<StackAccess>& reads,
+                                         const std::string& name);
 
 }  // namespace spillway

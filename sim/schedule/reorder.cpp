@@ -2,8 +2,10 @@
 
 #include <map>
 
+#include "model/program/call_graph.h"
 #include "sim/rewrite/copy_counters.h"
 #include "sim/rewrite/open_collectives.h"
+#include "sim/rewrite/program_editor.h"
 #include "sim/schedule/recompute_fences.h"
 
 namespace spillway {
@@ -36,6 +38,15 @@ Schedule order_with_additions(const Program& added, const Program& program, cons
   return schedule;
 }
 
+/// A computation with its instructions in another order.
+std::shared_ptr<const Computation> in_order(const Computation& computation,
+                                            const std::vector<InstructionIndex>& order) {
+  ComputationEditor editor(computation);
+  for (std::size_t k = 1; k < order.size(); ++k)
+    editor.move_after(order[k].index, order[k - 1].index);
+  return editor.finish(computation.name(), nullptr);
+}
+
 }  // namespace
 
 Reordered reorder(const Program& program, const Schedule& given, const HardwareProfile& profile,
@@ -51,6 +62,22 @@ Reordered reorder(const Program& program, const Schedule& given, const HardwareP
   result.program = with_control_dependencies(opened, precedences);
   result.order =
       find_xla_order(result.program, assign_memory(result.program, order), profile, options);
+  return result;
+}
+
+Program reorder_changed(const Program& rewritten, const Program& original,
+                        const HardwareProfile& profile, const XlaOrderOptions& options) {
+  const Schedule given = text_schedule(rewritten).value();
+  const Reordered reordered = reorder(rewritten, given, profile, options);
+  const Multiplicity reached = multiplicity(original, is_control_flow);
+  Program result = reordered.program;
+  for (const ComputationId id : ids(original.computations)) {
+    const bool changed = rewritten.computations[id] != original.computations[id];
+    result.computations[id] =
+        changed && reached.runs[id] > 0
+            ? in_order(reordered.program[id], reordered.order.schedule.order[id])
+            : rewritten.computations[id];
+  }
   return result;
 }
 

@@ -19,4 +19,10 @@ struct Reordered {
 Reordered reorder(const Program& program, const Schedule& given, const HardwareProfile& profile,
                   const XlaOrderOptions& options = {});
 
+/// A rewritten program with those of its computations that a rewrite changed, of those that run by
+/// themselves, in the order that XLA would have given them; the others stay as they are. The order
+/// is that of the text.
+Program reorder_changed(const Program& rewritten, const Program& original,
+                        const HardwareProfile& profile, const XlaOrderOptions& options = {});
+
 }  // namespace spillway

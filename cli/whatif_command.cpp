@@ -45,6 +45,8 @@ Result<PolicyCases> read_policies(const WhatIfOptions& options, const Evaluator&
   for (const std::string& text : options.sets) {
     Result<NameChoice> wish = parse_name_choice(text);
     if (!wish.ok()) return wish.error();
+    if (const auto wrong = check_state_name(wish->name, evaluator.handles(), evaluator.state()))
+      return *wrong;
     wishes.push_back(std::move(wish).value());
   }
   return combine(wishes, evaluator.handles(), names, kMostPolicies);

@@ -1,11 +1,13 @@
 // A policy: what happens to each name that a user can set. The planner's decision variable.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "model/residuals/residuals.h"
+#include "model/state/training_state.h"
 
 namespace spillway {
 
@@ -13,7 +15,8 @@ enum class Choice { kKeep, kOffload, kRecompute };
 std::string_view name_of(Choice choice);
 
 /// Something the user sets as one: a checkpoint name with all its residuals, in every loop. Two
-/// names on one value are one handle. Without names each residual is a handle under its id.
+/// names on one value are one handle. Without names each residual is a handle under its id. State
+/// classes are handles called "optimizer" and "params".
 struct Handle {
   std::string name;                  ///< the first of its names
   std::vector<std::string> aliases;  ///< the others
@@ -25,7 +28,12 @@ struct Handle {
   std::string device_only_because = {};
   /// Why it cannot be recomputed; empty when it can.
   std::string saved_because = {};
+  /// For what is no residual but the step's own: parameters, optimizer state.
+  std::optional<StateClass> state = {};
 };
+
+/// Whether a handle is what jax.checkpoint decides, and no state.
+inline bool is_name(const Handle& handle) { return !handle.state; }
 
 /// One choice a handle, in the handles' order.
 using Policy = std::vector<Choice>;

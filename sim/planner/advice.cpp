@@ -25,6 +25,12 @@ std::string_view maxtext_word(Choice choice) {
   return "";
 }
 
+/// What makes MaxText put state into pinned host memory.
+std::string_view maxtext_key(StateClass kind) {
+  return kind == StateClass::kOptimizer ? "optimizer_memory_host_offload"
+                                        : "parameter_memory_host_offload";
+}
+
 std::string python_list(const std::vector<std::string>& names) {
   std::string text = "[";
   for (const std::string& name : names)
@@ -35,6 +41,7 @@ std::string python_list(const std::vector<std::string>& names) {
 std::string jax_policy(const PlanResult& plan) {
   std::vector<std::string> saved, offloaded;
   for (std::size_t k = 0; k < plan.handles.size(); ++k) {
+    if (!is_name(plan.handles[k])) continue;
     auto& list = plan.best.policy[k] == Choice::kOffload ? offloaded : saved;
     list.push_back(plan.handles[k].name);
     list.insert(list.end(), plan.handles[k].aliases.begin(), plan.handles[k].aliases.end());
@@ -79,6 +86,21 @@ std::vector<Setting> advise_flags(const PlanResult& plan, const AdviceContext& c
   return flags;
 }
 
+/// The policy of names: MaxText's keys, and JAX's.
+void advise_names(const PlanResult& plan, const AdviceContext& context, Advice& advice) {
+  advice.maxtext.push_back({"remat_policy", "custom", ""});
+  for (std::size_t k = 0; k < plan.handles.size(); ++k) {
+    if (!is_name(plan.handles[k])) continue;
+    const std::string word(maxtext_word(plan.best.policy[k]));
+    advice.maxtext.push_back({plan.handles[k].name, word, ""});
+    for (const std::string& alias : plan.handles[k].aliases)
+      advice.maxtext.push_back({alias, word, ""});
+  }
+  for (const std::string& name : context.unmatched)
+    advice.maxtext.push_back({name, "remat", "not saved by this program"});
+  advice.jax_policy = jax_policy(plan);
+}
+
 }  // namespace
 
 Advice advise(const PlanResult& plan, const AdviceContext& context) {
@@ -95,17 +117,11 @@ Advice advise(const PlanResult& plan, const AdviceContext& context) {
         {"XLA_PJRT_GPU_HOST_MEMORY_LIMIT_GB", std::to_string(host_pool_gib(best.host)),
          fmt::format("the step pins {} of host memory a device; XLA's pool has {} GiB by default",
                      format_bytes(best.host), host_pool_gib(kDefaultHostPool))});
-  if (!context.has_names || plan.handles.empty()) return advice;
-  advice.maxtext.push_back({"remat_policy", "custom", ""});
-  for (std::size_t k = 0; k < plan.handles.size(); ++k) {
-    const std::string word(maxtext_word(best.policy[k]));
-    advice.maxtext.push_back({plan.handles[k].name, word, ""});
-    for (const std::string& alias : plan.handles[k].aliases)
-      advice.maxtext.push_back({alias, word, ""});
-  }
-  for (const std::string& name : context.unmatched)
-    advice.maxtext.push_back({name, "remat", "not saved by this program"});
-  advice.jax_policy = jax_policy(plan);
+  if (context.has_names && std::ranges::any_of(plan.handles, is_name))
+    advise_names(plan, context, advice);
+  for (std::size_t k = 0; k < plan.handles.size(); ++k)
+    if (plan.handles[k].state && best.policy[k] == Choice::kOffload)
+      advice.maxtext.push_back({std::string(maxtext_key(*plan.handles[k].state)), "true", ""});
   return advice;
 }
 

@@ -3,10 +3,12 @@
 namespace spillway {
 namespace {
 
+/// Every name; state stays as compiled.
 Policy all(const std::vector<Handle>& handles, Choice choice) {
   Policy policy = allowed_policy(handles);
   for (std::size_t k = 0; k < handles.size(); ++k)
-    if (handles[k].fixed_because.empty() && handles[k].device_only_because.empty())
+    if (is_name(handles[k]) && handles[k].fixed_because.empty() &&
+        handles[k].device_only_because.empty())
       policy[k] = choice;
   return policy;
 }

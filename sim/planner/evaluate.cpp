@@ -38,6 +38,28 @@ bool reloads_wrong_layers(const Program& program, const MemoryAssignment& memory
   });
 }
 
+/// The program with some residuals recomputed and the others where they are wanted.
+Program rewrite_residuals(const Program& program, const MemoryAssignment& memory,
+                          const ResidualTable& residuals, const RecomputeRewrite& recompute,
+                          const std::vector<ResidualId>& recomputed,
+                          const std::vector<PlacementChange>& changes) {
+  if (recomputed.empty()) return place_residuals(program, memory, residuals, changes);
+  // What is still saved keeps the names of the instructions that write it.
+  const Program smaller = recompute.run(recomputed);
+  const MemoryAssignment left = assign_memory(smaller, text_schedule(smaller).value());
+  const ResidualTable table = find_residuals(smaller, left, {});
+  std::map<std::string_view, ResidualId> by_writer;
+  for (const ResidualId id : ids(table.residuals))
+    by_writer.emplace(smaller[table.residuals[id].write.instruction].name, id);
+  std::vector<PlacementChange> there;
+  for (const PlacementChange& change : changes) {
+    const auto found =
+        by_writer.find(program[residuals.residuals[change.residual].write.instruction].name);
+    if (found != by_writer.end()) there.push_back({found->second, change.placement});
+  }
+  return place_residuals(smaller, left, table, there);
+}
+
 }  // namespace
 
 Evaluator::Evaluator(const Program& program, const Schedule& schedule,
@@ -51,6 +73,8 @@ Evaluator::Evaluator(const Program& program, const Schedule& schedule,
       copy_streams_(copy_streams),
       memory_(assign_memory(program, schedule)),
       residuals_(find_residuals(program, memory_, names)),
+      state_(find_training_state(program)),
+      state_bases_(program, memory_, state_, profile, budget.pool),
       handles_(make_handles(residuals_, !names.names.empty(),
                             reasons_to_stay(program, memory_, residuals_))),
       costs_(costs(program, profile, topology)),
@@ -65,40 +89,40 @@ Evaluator::Evaluator(const Program& program, const Schedule& schedule,
     }
     if (none) handle.saved_because = first;
   }
-  if (!reloads_wrong_layers(program, memory_, residuals_)) return;
-  for (Handle& handle : handles_)
-    if (handle.fixed_because.empty())
-      handle.device_only_because =
-          "this build of XLA reloads the wrong layers of offloaded stacks (reads-wrong-slice)";
+  if (reloads_wrong_layers(program, memory_, residuals_))
+    for (Handle& handle : handles_)
+      if (handle.fixed_because.empty())
+        handle.device_only_because =
+            "this build of XLA reloads the wrong layers of offloaded stacks (reads-wrong-slice)";
+  for (Handle& handle : make_state_handles(program, memory_, state_))
+    handles_.push_back(std::move(handle));
 }
 
 Program Evaluator::rewrite(const Policy& policy) const {
   std::vector<ResidualId> recomputed;
   std::vector<PlacementChange> changes;
+  std::vector<StateChange> state;
   for (std::size_t k = 0; k < handles_.size(); ++k) {
-    for (const ResidualId id : handles_[k].residuals) {
+    const Handle& handle = handles_[k];
+    const bool may_move = handle.fixed_because.empty();
+    const Placement place =
+        policy[k] == Choice::kKeep ? Placement::kDevice : Placement::kPinnedHost;
+    if (handle.state && may_move && policy[k] != handle.as_compiled)
+      state.push_back({*handle.state, place});
+    for (const ResidualId id : handle.residuals) {
       if (policy[k] == Choice::kRecompute)
         recomputed.push_back(id);
-      else if (handles_[k].fixed_because.empty())
-        changes.push_back(
-            {id, policy[k] == Choice::kKeep ? Placement::kDevice : Placement::kPinnedHost});
+      else if (may_move)
+        changes.push_back({id, place});
     }
   }
-  if (recomputed.empty()) return place_residuals(program_, memory_, residuals_, changes);
-  // What is still saved keeps the names of the instructions that write it.
-  const Program smaller = recompute_.run(recomputed);
-  const MemoryAssignment memory = assign_memory(smaller, text_schedule(smaller).value());
-  const ResidualTable table = find_residuals(smaller, memory, {});
-  std::map<std::string_view, ResidualId> by_writer;
-  for (const ResidualId id : ids(table.residuals))
-    by_writer.emplace(smaller[table.residuals[id].write.instruction].name, id);
-  std::vector<PlacementChange> there;
-  for (const PlacementChange& change : changes) {
-    const auto found =
-        by_writer.find(program_[residuals_.residuals[change.residual].write.instruction].name);
-    if (found != by_writer.end()) there.push_back({found->second, change.placement});
-  }
-  return place_residuals(smaller, memory, table, there);
+  if (state.empty())
+    return rewrite_residuals(program_, memory_, residuals_, recompute_, recomputed, changes);
+  const StateBase& base = state_bases_.with(state);
+  check(base.residuals.residuals.size() == residuals_.residuals.size(),
+        "moving state has changed what crosses between the loops");
+  return rewrite_residuals(base.program, base.memory, base.residuals, *base.recompute, recomputed,
+                           changes);
 }
 
 Result<SimResult> Evaluator::simulate_policy(const Policy& policy) const {
@@ -200,9 +224,18 @@ bool Evaluator::stays(const std::set<BufferId>& stacks, InstructionId id) const 
       [&](const Operand& operand) { return is_stack(memory_.values.at(id.computation, operand)); });
 }
 
-Seconds Evaluator::lower_bound() const {
+/// Stacks that some policy moves.
+std::set<BufferId> Evaluator::touched_stacks() const {
   std::set<BufferId> stacks;
   for (const Residual& residual : residuals_.residuals) stacks.insert(residual.stack);
+  for (const Handle& handle : handles_)
+    if (handle.state && handle.fixed_because.empty())
+      stacks.merge(stacks_of_state(program_, memory_, state_, *handle.state));
+  return stacks;
+}
+
+Seconds Evaluator::lower_bound() const {
+  const std::set<BufferId> stacks = touched_stacks();
   const auto time_of = [&](InstructionId id) {
     return stays(stacks, id) ? costs_.cost(id).time : Seconds(0);
   };

@@ -8,6 +8,7 @@
 #include "model/flags/flag_settings.h"
 #include "model/plan/budget.h"
 #include "model/plan/policy.h"
+#include "sim/planner/state_bases.h"
 #include "sim/rewrite/recompute.h"
 #include "sim/schedule/reorder.h"
 #include "sim/simulate.h"
@@ -38,6 +39,7 @@ class Evaluator {
   /// Of the program as compiled.
   const MemoryAssignment& memory() const { return memory_; }
   const ResidualTable& residuals() const { return residuals_; }
+  const TrainingState& state() const { return state_; }
 
   /// The program under a policy.
   Program rewrite(const Policy& policy) const;
@@ -57,6 +59,7 @@ class Evaluator {
   Result<PolicyCase> run(const Policy& policy, const Program& program,
                          const Schedule& schedule) const;
   XlaOrderOptions order_options(const ScheduleSettings& settings, const MemoryTotals& totals) const;
+  std::set<BufferId> touched_stacks() const;
   bool stays(const std::set<BufferId>& stacks, InstructionId id) const;
 
   const Program& program_;
@@ -66,7 +69,9 @@ class Evaluator {
   std::optional<CopyStreams> copy_streams_;  ///< of the XLA that compiles it, where known
   MemoryAssignment memory_;
   ResidualTable residuals_;
-  std::vector<Handle> handles_;
+  TrainingState state_;
+  StateBases state_bases_;
+  std::vector<Handle> handles_;  ///< names first, then state
   CostTable costs_;
   RecomputeRewrite recompute_;
 };

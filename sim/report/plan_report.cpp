@@ -87,7 +87,8 @@ Result<PlanReport> make_plan_report(const Program& program, const Schedule& sche
   DiagnosisInput compiled{program, compiled_memory, evaluator.residuals(), evaluator.memory()};
   compiled.jaxlib = names.jaxlib;
   // The order only matters where layers are not scanned, and then there is nothing to decide.
-  if (report.plan.handles.empty() && program.instruction_count() <= kMostReordered)
+  if (std::ranges::none_of(report.plan.handles, is_name) &&
+      program.instruction_count() <= kMostReordered)
     compiled.order_cost = compiled_memory.totals.total_device -
                           find_minimal_order(program, evaluator.memory()).total_device;
   for (Diagnostic& diagnostic : diagnose(compiled))

@@ -229,7 +229,7 @@ std::string render_text(const PlanReport& report) {
   for (const std::string& objection : report.objections)
     text += "Warning: the check of the plan objects: " + objection + "\n";
   text += warning_lines(report);
-  if (!report.has_names)
+  if (!report.has_names && std::ranges::any_of(plan.handles, is_name))
     text +=
         "Residuals are called r0, r1, …; with --names they have names, and what to set is "
         "printed.\n";

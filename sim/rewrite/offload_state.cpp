@@ -325,15 +325,15 @@ std::string why_state_not_movable(const Program& program, const MemoryAssignment
   return find_parameter_streams(program, memory, state).refused_because;
 }
 
-std::vector<BufferId> stacks_of_state(const Program& program, const MemoryAssignment& memory,
-                                      const TrainingState& state, StateClass kind) {
-  std::vector<BufferId> stacks;
+std::set<BufferId> stacks_of_state(const Program& program, const MemoryAssignment& memory,
+                                   const TrainingState& state, StateClass kind) {
+  std::set<BufferId> stacks;
   for (const StateArgument& argument : state.of(kind))
-    stacks.push_back(
+    stacks.insert(
         memory.liveness.buffer_of[memory.values.at({program.entry, argument.instruction}, 0)]);
   if (kind == StateClass::kParameters)
     for (const GradientStack& gradient : find_parameter_streams(program, memory, state).gradients)
-      stacks.push_back(gradient.stack);
+      stacks.insert(gradient.stack);
   return stacks;
 }
 

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,8 +37,8 @@ std::string why_state_not_movable(const Program& program, const MemoryAssignment
                                   const TrainingState& state, StateClass kind);
 
 /// Stacks that are touched otherwise when a class is moved: those of its arguments and gradients.
-std::vector<BufferId> stacks_of_state(const Program& program, const MemoryAssignment& memory,
-                                      const TrainingState& state, StateClass kind);
+std::set<BufferId> stacks_of_state(const Program& program, const MemoryAssignment& memory,
+                                   const TrainingState& state, StateClass kind);
 
 /// The program with these classes where they are wanted. Changes that ask for what is already so,
 /// or for what cannot be, do nothing. `memory` and `state` are those of `program`.

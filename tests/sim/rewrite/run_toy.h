@@ -107,6 +107,10 @@ class ToyRun {
         const auto from = in[0].begin() + start.element_node(1);
         return Tree(from, from + shape.node_count());
       }
+      case Opcode::kCopyStart:
+        return join({in[0], in[0], Tree{{0}}});
+      case Opcode::kCopyDone:
+        return {in[0][1]};
       case Opcode::kWhile: {
         Tree state = in[0];
         for (auto left = known_trip_count(computation, id.instruction).value(); left > 0; --left)
@@ -133,6 +137,19 @@ inline std::vector<double> run_toy(const Program& program) {
   std::vector<double> x(static_cast<std::size_t>(entry[entry.parameters()[0]].shape.elements()));
   for (std::size_t k = 0; k < x.size(); ++k) x[k] = 0.1 * static_cast<double>(k + 1);
   return ToyRun(program).run(program.entry, {{x}}).back();
+}
+
+/// What a program of several arrays returns: element k of argument n is 0.1 * (n + 1) + 0.01 * k.
+inline Tree run_toy_arguments(const Program& program) {
+  const Computation& entry = program.entry_computation();
+  std::vector<Tree> arguments;
+  for (const InstructionIndex i : entry.parameters()) {
+    std::vector<double> x(static_cast<std::size_t>(entry[i].shape.elements()));
+    for (std::size_t k = 0; k < x.size(); ++k)
+      x[k] = 0.1 * static_cast<double>(arguments.size() + 1) + 0.01 * static_cast<double>(k);
+    arguments.push_back({x});
+  }
+  return ToyRun(program).run(program.entry, arguments);
 }
 
 }  // namespace spillway::testing

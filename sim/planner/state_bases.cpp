@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "model/memory/memory_report.h"
-#include "model/plan/compiler_limit.h"
 #include "sim/schedule/reorder.h"
 
 namespace spillway {
@@ -42,17 +40,13 @@ std::optional<Error> check_state_name(const std::string& name, const std::vector
 }
 
 StateBases::StateBases(const Program& program, const MemoryAssignment& memory,
-                       const TrainingState& state, const HardwareProfile& profile, Bytes pool)
-    : program_(program), memory_(memory), state_(state), profile_(profile), pool_(pool) {}
+                       const TrainingState& state, const HardwareProfile& profile)
+    : program_(program), memory_(memory), state_(state), profile_(profile) {}
 
 std::unique_ptr<StateBase> StateBases::make(const std::vector<StateChange>& changes) const {
   const Program moved = move_state(program_, memory_, state_, changes);
-  XlaOrderOptions options;
-  // A live run compiles for JAX's pool.
-  options.limits.memory =
-      scheduler_limit(sum_totals(assign_memory(moved, text_schedule(moved).value())), pool_);
   auto base = std::make_unique<StateBase>();
-  base->program = reorder_changed(moved, program_, profile_, options);
+  base->program = reorder_changed(moved, program_, profile_);
   base->memory = assign_memory(base->program, text_schedule(base->program).value());
   base->residuals = find_residuals(base->program, base->memory, {});
   base->recompute.emplace(base->program, base->memory, base->residuals);

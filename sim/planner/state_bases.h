@@ -34,9 +34,10 @@ std::optional<Error> check_state_name(const std::string& name, const std::vector
 
 class StateBases {
  public:
-  /// Everything must outlive it. `pool` is what the caller's allocator has, for which XLA orders.
+  /// Everything must outlive it. XLA is taken to order for the whole HBM, as it does ahead of time:
+  /// what a budget allows must not change what a policy needs.
   StateBases(const Program& program, const MemoryAssignment& memory, const TrainingState& state,
-             const HardwareProfile& profile, Bytes pool);
+             const HardwareProfile& profile);
 
   /// The program with these classes moved, what the move changes in XLA's order. `changes` are no
   /// more than one a class and such as take effect. Thread-safe.
@@ -49,7 +50,6 @@ class StateBases {
   const MemoryAssignment& memory_;
   const TrainingState& state_;
   const HardwareProfile& profile_;
-  Bytes pool_;
   mutable std::mutex mutex_;
   mutable std::map<std::vector<std::pair<StateClass, Placement>>, std::unique_ptr<StateBase>> made_;
 };

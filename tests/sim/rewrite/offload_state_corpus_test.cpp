@@ -41,8 +41,10 @@ class Machine {
   /// Moved, and what that changed in XLA's order.
   Program move(const Program& program, const std::vector<StateChange>& changes) const {
     const MemoryAssignment memory = assign_memory(program, text_schedule(program).value());
-    return reorder_changed(move_state(program, memory, find_training_state(program), changes),
-                           program, profile_);
+    return order(move_state(program, memory, find_training_state(program), changes), program);
+  }
+  Program order(const Program& rewritten, const Program& original) const {
+    return reorder_changed(rewritten, original, profile_);
   }
 
  private:
@@ -116,9 +118,10 @@ TEST_CASE("both classes and three activations at once") {
   for (const ResidualId id : ids(table.residuals))
     if (!table.residuals[id].is_layer_input) changes.push_back({id, kHost});
   CHECK(changes.size() == 3);
-  const Program all = place_residuals(moved, memory, table, changes);
+  const Program all = machine.order(place_residuals(moved, memory, table, changes), from);
   check_sound(all);
-  check_as_compiled(machine.run(all), machine.run(to), 0.03, 0.05);
+  // To order XLA's own program anew takes as much off its peak: docs/schedule.md.
+  check_as_compiled(machine.run(all), machine.run(to), 0.04, 0.01);
 }
 
 TEST_CASE("moments of every program of the corpus that has them can go, whatever its layers") {

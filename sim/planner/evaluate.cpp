@@ -107,7 +107,8 @@ Program Evaluator::rewrite(const Policy& policy) const {
     const bool may_move = handle.fixed_because.empty();
     const Placement place =
         policy[k] == Choice::kKeep ? Placement::kDevice : Placement::kPinnedHost;
-    if (handle.state && may_move && policy[k] != handle.as_compiled)
+    if (handle.state && may_move && policy[k] != handle.as_compiled &&
+        policy[k] != Choice::kRecompute)
       state.push_back({*handle.state, place});
     for (const ResidualId id : handle.residuals) {
       if (policy[k] == Choice::kRecompute)

@@ -66,7 +66,6 @@ class PolicyMaker {
   static std::string why_not(const Handle& handle, Choice choice) {
     if (choice == Choice::kRecompute) return handle.saved_because;
     if (!handle.fixed_because.empty()) return handle.fixed_because;
-    if (handle.state && choice == Choice::kRecompute) return "nothing computes state anew";
     return choice == Choice::kOffload ? handle.device_only_because : "";
   }
 

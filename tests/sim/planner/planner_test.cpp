@@ -217,13 +217,17 @@ TEST_CASE("when nothing fits, the answer is no, and the closest") {
     CAPTURE(named.name);
     const auto cases = evaluate_all(named.example.evaluator());
     const std::vector<Bytes> peaks = peaks_of(cases);
-    const Bytes most = std::ranges::max(cases, {}, &PolicyCase::host).host;
+    // The least host memory that the least HBM goes with.
+    const PolicyCase smallest =
+        std::ranges::min(cases, [](const PolicyCase& a, const PolicyCase& b) {
+          return std::pair(a.peak_device, a.host) < std::pair(b.peak_device, b.host);
+        });
     // By one byte of HBM, by nearly all of it, and by both: what needs little of one needs much of
     // the other.
     const BudgetWishes wishes[] = {
         hbm_limit(peaks.front() - Bytes(1)),
         hbm_limit(Bytes(1)),
-        {.hbm_limit = peaks.front(), .fraction = {}, .host_limit = most - Bytes(1)},
+        {.hbm_limit = peaks.front(), .fraction = {}, .host_limit = smallest.host - Bytes(1)},
     };
     for (const BudgetWishes& wish : wishes) {
       const Evaluator evaluator = named.example.evaluator(wish);

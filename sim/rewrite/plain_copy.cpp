@@ -94,7 +94,10 @@ std::optional<Reference> PlainCopies::operand(const Fusion& fusion, Operand inne
   if (in.shape.dims().size() == shape.dims().size() &&
       std::ranges::equal(in.shape.dims(), shape.dims()))
     return argument;
-  Node renaming = make_node(program_.text("renamed." + fusion.name), Opcode::kBitcast, shape);
+  // What an existing start wraps may still show the stack where it was before it moved.
+  Node renaming =
+      make_node(program_.text("renamed." + fusion.name), Opcode::kBitcast,
+                with_space(shape, {0}, body_.shape_of(argument).space(), *program_.storage()));
   renaming.operands = {argument};
   const Handle handle = body_.add(std::move(renaming));
   body_.move_before(handle, before);

@@ -71,7 +71,7 @@ TEST_CASE("of several the longest comes first, whoever the loop runs") {
 
 TEST_CASE("loops that are extended count as if each iteration had been simulated") {
   std::size_t shared = 0;
-  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 1500; ++seed) {
     CAPTURE(seed);
     const engine::EngineProgram program = engine::testing::random_program(seed);
     for (std::size_t slot = 0; slot < program.slot_count; ++slot) {

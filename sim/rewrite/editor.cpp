@@ -3,8 +3,6 @@
 #include <algorithm>
 
 namespace spillway {
-namespace {
-
 void append_shape(Shape shape, ShapeData& out) {
   const auto offset = static_cast<std::uint32_t>(out.dims.size());
   std::uint32_t next_dim = offset;
@@ -30,8 +28,6 @@ void append_shape(Shape shape, ShapeData& out) {
     out.nodes.push_back(copy);
   }
 }
-
-}  // namespace
 
 Shape with_space(Shape shape, const std::vector<ShapeNodeIndex>& nodes, MemorySpace space,
                  RewriteStorage& storage) {

@@ -23,6 +23,8 @@ class RewriteStorage {
   ShapePool shapes_;
 };
 
+/// Adds a copy of `shape`, with its layouts and memory spaces, behind what `out` holds.
+void append_shape(Shape shape, ShapeData& out);
 /// A copy of `shape` whose nodes in `nodes` lie in `space`.
 Shape with_space(Shape shape, const std::vector<ShapeNodeIndex>& nodes, MemorySpace space,
                  RewriteStorage& storage);

@@ -16,7 +16,7 @@ from model_config import NAMES
 from spillway.jax import xla_dump
 from spillway.jax.sidecar import bytes_per_device
 
-DUMPS = ("keep", "offload_qkv", "offload_all")
+DUMPS = ("keep", "keep_batch_32", "offload_qkv", "offload_all")
 LARGEST_FOLDER_BYTES = 300_000
 
 

@@ -1,6 +1,8 @@
 // spillway whatif PROGRAM --hw P [--set NAME=CHOICE[,CHOICE…]] … [--flag NAME=VALUE[,VALUE…]] …
-//                 [--names F] [--jaxlib V] [--hbm-limit B | --mem-fraction f] [--host-limit B]
-//                 [--json]
+//                 [--second DUMP --batch-of-dumps A,B --batch X[,X…]]     (or --seq-of-dumps,
+//                 --seq)
+//                 [--accumulation N[,N…]] [--names F] [--jaxlib V]
+//                 [--hbm-limit B | --mem-fraction f] [--host-limit B] [--json]
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
@@ -9,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/jaxlib_option.h"
 #include "cli/load_step.h"
+#include "cli/size_options.h"
 #include "model/flags/check_flags.h"
 #include "model/flags/flag_names.h"
 #include "model/flags/known_flags.h"
@@ -22,6 +25,7 @@ namespace {
 struct WhatIfOptions {
   StepOptions step;
   std::vector<std::string> sets, flags;
+  SizeOptions sizes;
   bool json = false;
 };
 
@@ -59,13 +63,13 @@ void add_findings(const std::vector<Diagnostic>& found, WhatIfReport& result) {
       result.findings.push_back(finding);
 }
 
-/// Every policy under every set of flags.
+/// Every policy under every set of flags of a step of one size; `handles` are set where it is
+/// another program than the given one.
 std::optional<Error> run_cases(const Evaluator& evaluator, const std::vector<Policy>& policies,
                                const std::vector<FlagSettings>& cases, const FlagContext& context,
+                               const StepSize& size,
+                               const std::shared_ptr<const std::vector<Handle>>& handles,
                                WhatIfReport& result) {
-  Result<PolicyCase> as_given = evaluator.evaluate(compiled_policy(evaluator.handles()));
-  if (!as_given.ok()) return as_given.error();
-  result.as_given = std::move(as_given).value();
   for (const FlagSettings& flags : cases) {
     add_findings(check_flags(to_flag_text(flags), context), result);
     const auto settings = schedule_settings(flags, context);
@@ -78,8 +82,32 @@ std::optional<Error> run_cases(const Evaluator& evaluator, const std::vector<Pol
     for (const Policy& policy : policies) {
       Result<PolicyCase> outcome = evaluator.evaluate(policy, *settings);
       if (!outcome.ok()) return outcome.error();
-      result.cases.push_back({{policy, flags}, std::move(outcome).value()});
+      result.cases.push_back({{policy, flags, size}, std::move(outcome).value(), handles});
     }
+  }
+  return std::nullopt;
+}
+
+/// The same for every size that is asked for.
+std::optional<Error> run_sizes(const WhatIfOptions& options, const LoadedStep& loaded,
+                               const std::vector<FlagSettings>& cases, const FlagContext& context,
+                               WhatIfReport& result) {
+  const auto steps = read_sized_steps(options.sizes, loaded.program, loaded.names);
+  if (!steps.ok()) return steps.error();
+  const auto& [profile, topology] = loaded.machine;
+  for (const SizedStep& step : *steps) {
+    const Evaluator evaluator(step.program, step.schedule, profile, topology, step.names,
+                              loaded.budget, find_copy_streams(step.names.jaxlib, step.program));
+    const auto policies = read_policies(options, evaluator, step.names);
+    if (!policies.ok()) return policies.error();
+    add_findings(policies->findings, result);
+    const auto handles = std::make_shared<const std::vector<Handle>>(evaluator.handles());
+    if (auto wrong =
+            run_cases(evaluator, policies->policies, cases, context, step.size, handles, result))
+      return wrong;
+    for (const std::string& said : step.assumptions)
+      if (std::ranges::find(result.assumptions, said) == result.assumptions.end())
+        result.assumptions.push_back(said);
   }
   return std::nullopt;
 }
@@ -107,11 +135,20 @@ int run_whatif(const WhatIfOptions& options, const Surroundings& surroundings) {
   const Evaluator evaluator(program, loaded->schedule, profile, topology, loaded->names,
                             loaded->budget, find_copy_streams(runs_on, program));
   result.handles = evaluator.handles();
-  const auto policies = read_policies(options, evaluator, loaded->names);
-  if (!policies.ok()) return report(policies.error());
-  add_findings(policies->findings, result);
-  if (const auto wrong = run_cases(evaluator, policies->policies, *cases, context, result))
-    return report(*wrong);
+  Result<PolicyCase> as_given = evaluator.evaluate(compiled_policy(evaluator.handles()));
+  if (!as_given.ok()) return report(as_given.error());
+  result.as_given = std::move(as_given).value();
+  if (options.sizes.any()) {
+    if (const auto wrong = run_sizes(options, *loaded, *cases, context, result))
+      return report(*wrong);
+  } else {
+    const auto policies = read_policies(options, evaluator, loaded->names);
+    if (!policies.ok()) return report(policies.error());
+    add_findings(policies->findings, result);
+    if (const auto wrong =
+            run_cases(evaluator, policies->policies, *cases, context, {}, nullptr, result))
+      return report(*wrong);
+  }
   return answer(options.json ? render_json(result) : render_text(result));
 }
 
@@ -131,6 +168,7 @@ Runner add_whatif(CLI::App& subcommand, const Surroundings& surroundings) {
                   "an XLA flag: NAME=VALUE, or NAME=VALUE,VALUE for a case each; of several flags "
                   "every combination")
       ->allow_extra_args(false);
+  add_size_options(subcommand, options->sizes);
   add_jaxlib_option(subcommand, options->step.jaxlib, "the version that will run it");
   subcommand.add_flag("--json", options->json, "for scripts: schema spillway.whatif/1");
   return [options, &surroundings] { return run_whatif(*options, surroundings); };

@@ -4,23 +4,28 @@
 //   (program, policy, flags) -> program -> schedule -> memory -> step
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "model/flags/flag_settings.h"
 #include "sim/planner/evaluate.h"
+#include "sim/scale/step_size.h"
 
 namespace spillway {
 
 struct WhatIfCase {
   Policy policy;
   FlagSettings flags;  ///< all others are at their defaults
+  StepSize size = {};
 };
 
 struct WhatIfOutcome {
   WhatIfCase what;
   PolicyCase result;
+  /// Of a step made from another program than the one that was given; null: of that one.
+  std::shared_ptr<const std::vector<Handle>> handles = nullptr;
 };
 
 /// A flag and the values that it is to have, one a case.

@@ -28,12 +28,24 @@ std::string change_text(const PolicyCase& c, const PolicyCase& reference) {
   return fmt::format("{:+.1f} %", 100 * (ratio(c.step, reference.step) - 1));
 }
 
-Json case_json(const std::vector<Handle>& handles, const PolicyCase& c, const FlagSettings& flags) {
+/// A whole number without a decimal point; null for as compiled.
+Json size_json(const std::optional<double>& size) {
+  if (!size) return nullptr;
+  const auto whole = static_cast<std::int64_t>(*size);
+  return static_cast<double>(whole) == *size ? Json(whole) : Json(*size);
+}
+
+Json case_json(const std::vector<Handle>& handles, const PolicyCase& c, const FlagSettings& flags,
+               const StepSize& size) {
   Json policy = Json::object(), set = Json::object();
   visit_policy(handles, c.policy,
                [&](const std::string& name, std::string_view choice) { policy[name] = choice; });
   for (const auto& [name, value] : flags) set[name] = value;
-  Json json{{"policy", policy}, {"batch", nullptr}, {"seq", nullptr}, {"flags", set}};
+  Json json{{"policy", policy},
+            {"batch", size_json(size.batch)},
+            {"seq", size_json(size.sequence)},
+            {"accumulation", size.accumulation ? Json(*size.accumulation) : Json(nullptr)},
+            {"flags", set}};
   visit_figures(c, [&](const char* name, auto value) { json[name] = value; });
   return json;
 }
@@ -53,8 +65,12 @@ std::string render_text(const WhatIfReport& report) {
   const PolicyCase& reference = report.cases.front().result;
   for (const WhatIfOutcome& outcome : report.cases) {
     const bool first = &outcome == &report.cases.front();
-    table.add(case_row(first ? "no flag" : change_text(outcome.result, reference), outcome.result,
-                       first ? "ordered again, to compare with" : flags_text(outcome.what.flags)));
+    std::string name = size_text(outcome.what.size), flags = flags_text(outcome.what.flags);
+    if (name.empty()) {
+      name = first ? "no flag" : change_text(outcome.result, reference);
+      if (first) flags = "ordered again, to compare with";
+    }
+    table.add(case_row(name, outcome.result, flags));
   }
   text += table.text() + "\n";
   for (const Diagnostic& finding : report.findings) text += to_text(finding) + "\n";
@@ -72,10 +88,11 @@ std::string render_json(const WhatIfReport& report) {
   json["program"] = {{"name", report.program_name}, {"path", report.path}};
   json["hardware"] = report.hardware;
   json["jaxlib"] = to_string(report.jaxlib);
-  json["as_compiled"] = case_json(report.handles, report.as_given, {});
+  json["as_compiled"] = case_json(report.handles, report.as_given, {}, {});
   json["cases"] = Json::array();
   for (const WhatIfOutcome& outcome : report.cases)
-    json["cases"].push_back(case_json(report.handles, outcome.result, outcome.what.flags));
+    json["cases"].push_back(case_json(outcome.handles ? *outcome.handles : report.handles,
+                                      outcome.result, outcome.what.flags, outcome.what.size));
   json["diagnostics"] = Json::array();
   for (const Diagnostic& d : report.findings)
     json["diagnostics"].push_back(

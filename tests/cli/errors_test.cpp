@@ -47,6 +47,35 @@ TEST_CASE("mistakes have one message and a code") {
        "README.md:1: error: is not JSON\n  the names sidecar is written by spillway.jax.names\n"},
       {"simulate examples/jax/dumps/keep --hw gb200 --topology 3", 2,
        "error: --topology '3' is not hosts x GPUs\n  for example --topology 32x4\n"},
+      {"whatif examples/jax/dumps/keep --hw gb200 --batch 4", 2,
+       "error: --batch needs a second dump, of another batch\n  for example --second DUMP "
+       "--batch-of-dumps 1,2\n"},
+      {"whatif examples/jax/dumps/keep --hw gb200 --second examples/jax/dumps/keep", 2,
+       "error: --second is there for --batch or --seq\n  for example --second DUMP "
+       "--batch-of-dumps 1,2 --batch 4\n"},
+      {"whatif examples/jax/dumps/keep --hw gb200 --second examples/jax/dumps/keep --seq 4096 "
+       "--seq-of-dumps 8192",
+       2,
+       "error: --seq-of-dumps must say how large it is in PROGRAM and in --second\n  for example "
+       "--seq-of-dumps 1,2\n"},
+      {"whatif examples/jax/dumps/keep --hw gb200 --second examples/jax/dumps/keep "
+       "--batch-of-dumps 1,2",
+       2, "error: --second is there for a batch to ask about\n  for example --batch 4\n"},
+      {"whatif examples/jax/dumps/keep --hw gb200 --second examples/jax/dumps/keep "
+       "--batch-of-dumps 1,2 --batch 4 --seq 4096",
+       2,
+       "error: two dumps differ in batch or in sequence, not in both\n  first one, then the "
+       "other\n"},
+      {"whatif examples/jax/dumps/keep --hw gb200 --second examples/jax/dumps/keep "
+       "--batch-of-dumps 1,2 --batch 4",
+       3,
+       "examples/jax/dumps/keep/jit_train_step.sm_10.0a_gpu_after_optimizations.txt.gz: error: has "
+       "the same sizes everywhere as the first program\n  two dumps that differ in batch\n"},
+      {"whatif examples/jax/dumps/keep --hw gb200 --accumulation 4", 3,
+       "examples/jax/dumps/keep/jit_train_step.sm_10.0a_gpu_after_optimizations.txt.gz: error: has "
+       "no loop around forward and backward, so that it does not accumulate gradients\n  compile "
+       "the step with two micro batches or more, scanned; a batch without accumulation is "
+       "--batch\n"},
       {"flags --jaxlib newest", 2,
        "error: --jaxlib 'newest' is no version\n  for example --jaxlib 0.12.0.1\n"},
       {"flags --jaxlib 0.4.20", 2,

@@ -64,6 +64,12 @@ TEST_CASE("answers stay as they are") {
        "plan examples/jax/dumps/keep --names examples/jax/dumps/keep/names.json --hw gb200 "
        "--jaxlib 0.7.0 --xla-flags '--xla_gpu_enable_latency_hiding_scheduler=true "
        "--xla_gpu_enable_pipelined_host_offloading=true'"},
+      {"whatif/batch.txt",
+       "whatif examples/jax/dumps/keep --second examples/jax/dumps/keep_batch_32 --names "
+       "examples/jax/dumps/keep/names.json --hw gb200 --batch-of-dumps 64,32 --batch 16,48,128"},
+      {"whatif/batch.json",
+       "whatif examples/jax/dumps/keep --second examples/jax/dumps/keep_batch_32 --names "
+       "examples/jax/dumps/keep/names.json --hw gb200 --batch-of-dumps 64,32 --batch 16 --json"},
       {"whatif/offload_all.txt",
        "whatif examples/jax/dumps/offload_all --names examples/jax/dumps/offload_all/names.json "
        "--hw gb200 --flag xla_gpu_enable_pipelined_host_offloading=true --flag "

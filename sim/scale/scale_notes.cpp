@@ -36,7 +36,7 @@ std::string_view reason(SizeOrigin origin) {
     case SizeOrigin::kLikeness:
       return "taken to be as large as what its operation reads";
     case SizeOrigin::kSplit:
-      return "taken to grow in the dimension that is slowest in memory";
+      return "taken to grow in one of several dimensions that could";
     default:
       return "taken to stay as it is";
   }

@@ -16,6 +16,24 @@ struct Side {
   DimensionId last_unknown;
 };
 
+/// Operations that find_dimension_rules says little or nothing about. NVIDIA's matrix products are
+/// not among them, other calls of libraries are.
+bool has_no_rules(const Computation& computation, InstructionIndex i) {
+  switch (computation[i].opcode) {
+    case Opcode::kCustomCall:
+      return !computation.attribute(i, "custom_call_target").value_or("").starts_with("\"__cublas");
+    case Opcode::kConvolution:
+    case Opcode::kRaggedDot:
+    case Opcode::kReduceWindow:
+    case Opcode::kSelectAndScatter:
+    case Opcode::kTopK:
+    case Opcode::kUnknown:
+      return true;
+    default:
+      return false;
+  }
+}
+
 double growth(double before, std::int64_t now) { return static_cast<double>(now) / before; }
 
 class Solver {
@@ -39,7 +57,10 @@ class Solver {
 
   SolvedDimensions run(const std::vector<WantedSize>& wanted,
                        const std::vector<WantedSize>& evidence) {
-    for (const WantedSize& w : wanted) set(w.dimension, w.size, SizeOrigin::kImplied);
+    for (const WantedSize& w : wanted) {
+      set(w.dimension, w.size, SizeOrigin::kImplied);
+      if (w.size != before(w.dimension)) growing_.insert(before(w.dimension));
+    }
     settle_ones(wanted);
     propagate();
     take_evidence(wanted, evidence);
@@ -78,6 +99,7 @@ class Solver {
   void take_likeness(InstructionId id);
   void split_products();
   void split(const ProductRule& rule);
+  bool grows_in_arguments(DimensionId d) const { return growing_.contains(before(d)); }
   bool is_kept(const ProductRule& rule) const;
   SolvedDimensions finish();
 
@@ -87,6 +109,7 @@ class Solver {
   IdVector<DimensionId, std::vector<RuleRef>> uses_;
   std::vector<DimensionId> fresh_;  ///< whose size has just become known
   std::vector<DimensionId> broken_;
+  std::set<std::int64_t> growing_;  ///< sizes before, of what is wanted to grow
 };
 
 void Solver::set(DimensionId d, std::int64_t size, SizeOrigin origin) {
@@ -247,7 +270,8 @@ void Solver::scale_parts() {
 
 void Solver::take_likeness() {
   for (const ComputationId id : ids(program_.computations))
-    for (const InstructionIndex i : program_[id].instructions()) take_likeness({id, i});
+    for (const InstructionIndex i : program_[id].instructions())
+      if (has_no_rules(program_[id], i)) take_likeness({id, i});
 }
 
 /// Of an operation without rules, as a call of a library: what is as large as an operand's
@@ -299,8 +323,9 @@ void Solver::split_products() {
     }
 }
 
-/// One side has grown, and the other has several that could: all but the slowest in memory stay,
-/// as far as what is left is a whole number.
+/// One side has grown, and the other has several that could: one as large as a dimension of an
+/// argument that grows, else the slowest in memory. The others stay, as far as what is left is a
+/// whole number.
 void Solver::split(const ProductRule& rule) {
   const auto all_known = [this](const std::vector<DimensionId>& dims) {
     return std::ranges::all_of(dims, [this](DimensionId d) { return known(d); });
@@ -320,10 +345,8 @@ void Solver::split(const ProductRule& rule) {
   auto left = static_cast<std::int64_t>(rest + 0.5);
   std::optional<DimensionId> slowest;
   for (const DimensionId d : open)
-    if (!known(d)) {
+    if (!known(d) && (!slowest || (grows_in_arguments(d) && !grows_in_arguments(*slowest))))
       slowest = d;
-      break;
-    }
   for (auto d = open.rbegin(); d != open.rend(); ++d) {
     if (known(*d) || of(*d) == of(*slowest)) continue;
     const std::int64_t size = std::gcd(left, before(*d));

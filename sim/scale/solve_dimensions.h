@@ -21,7 +21,7 @@ enum class SizeOrigin : std::uint8_t {
   kEvidence,  ///< in between the two programs, in an instruction that both have
   kPart,      ///< a part of a dimension that changes: in proportion, or what is cut off stays
   kLikeness,  ///< as large as a dimension of an operand that changes
-  kSplit,     ///< of several that could take a change, the slowest in memory
+  kSplit,     ///< of several that could grow, one as large as what grows, or the slowest in memory
   kUnchanged  ///< nothing says that it changes
 };
 

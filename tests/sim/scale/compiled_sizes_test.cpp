@@ -9,6 +9,7 @@
 #include "model/hlo/read_program.h"
 #include "model/memory/memory_report.h"
 #include "sim/scale/accumulation.h"
+#include "sim/scale/resize_program.h"
 #include "sim/scale/scale_program.h"
 #include "sim/simulate.h"
 #include "tests/support/csv_rows.h"
@@ -96,6 +97,35 @@ TEST_CASE("Llama 3.1 8B at a third batch and sequence: memory and step of the co
     CHECK(scaled->alone.empty());
     MESSAGE(std::string(row.compiled)
             << ": HBM " << 100 * memory << " % off, step " << 100 * step << " %");
+  }
+}
+
+TEST_CASE("the rules alone double the batch of every kind of program, without a contradiction") {
+  const auto corpus = testing::shared_folder("corpus");
+  if (!corpus) return;
+  for (const char* id : {"l405bc_qkvoff", "ds671_full", "ds671c_full", "mx7_full", "l8b_fp8_full",
+                         "l8b_tp2_full", "l8b4_unr_full", "host_d_both_act", "v0_8_3_scan_save"}) {
+    CAPTURE(std::string(id));
+    const Result<Program> program = read_program((*corpus / id).string());
+    REQUIRE(program.ok());
+    const DimensionRules rules = find_dimension_rules(*program);
+    const Computation& entry = program->entry_computation();
+    std::vector<WantedSize> wanted;
+    for (const InstructionIndex i : entry.parameters()) {
+      // Tokens, their positions and segments: [batch, sequence].
+      const Shape shape = entry[i].shape;
+      const bool is_data = shape.type() == ElementType::kS32 && shape.dims().size() == 2;
+      for (std::size_t k = 0; k < shape.dims().size(); ++k)
+        wanted.push_back({rules.dimensions.at({program->entry, i}, 0, k),
+                          shape.dims()[k] * (is_data && k == 0 ? 2 : 1)});
+    }
+    const SolvedDimensions solved = solve_dimensions(*program, rules, wanted, {});
+    CHECK(solved.broken.empty());
+    const Result<Program> doubled = resize_program(*program, rules, solved);
+    REQUIRE_MESSAGE(doubled.ok(), (doubled.ok() ? "" : to_text(doubled.error())));
+    const double grown = ratio(device_bytes(*doubled), device_bytes(*program));
+    CHECK(grown > 1.01);
+    CHECK(grown < 2);
   }
 }
 

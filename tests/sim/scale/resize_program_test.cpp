@@ -45,6 +45,11 @@ TEST_CASE("what an instruction makes grows with what it is given") {
        "%x = f32[16,4] parameter(0)\n ROOT %out = f32[2,8,4] reshape(%x)\n",
        {{"x", 0, 48}},
        "f32[6,8,4]"},
+      {"one becomes two: the one as large as what grows in an argument",
+       "%t = s32[8] parameter(0)\n %x = f32[16,4] parameter(1)\n"
+       " ROOT %out = f32[2,8,4] reshape(%x)\n",
+       {{"t", 0, 24}, {"x", 0, 48}},
+       "f32[2,24,4]"},
       {"one becomes two, and what stays does not divide it",
        "%x = f32[16,4] parameter(0)\n ROOT %out = f32[2,8,4] reshape(%x)\n",
        {{"x", 0, 12}},

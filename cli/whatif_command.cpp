@@ -113,6 +113,13 @@ std::optional<Error> run_sizes(const WhatIfOptions& options, const LoadedStep& l
 }
 
 int run_whatif(const WhatIfOptions& options, const Surroundings& surroundings) {
+  if (options.sets.empty() && options.flags.empty() && !options.sizes.any())
+    return report(Error{ErrorKind::kUsage,
+                        "nothing is asked",
+                        {},
+                        "",
+                        "give --set NAME=CHOICE, --flag NAME=VALUE, --batch or --seq with --second, "
+                        "or --accumulation"});
   const Result<LoadedStep> loaded = load_step(options.step, surroundings);
   if (!loaded.ok()) return report(loaded.error());
   const auto& [profile, topology] = loaded->machine;

@@ -124,7 +124,9 @@ TEST_CASE("a flag that cannot be tried is refused") {
     std::string message;
   };
   const Row rows[] = {
-      {"", "--flag is required\nRun with --help for more information.\n"},
+      {"",
+       "nothing is asked; give --set NAME=CHOICE, --flag NAME=VALUE, --batch or --seq with "
+       "--second, or --accumulation\n"},
       {"--flag xla_gpu_memory_limit_slop_factor",
        "error: --flag 'xla_gpu_memory_limit_slop_factor' is not NAME=VALUE\n  for example --flag "
        "xla_gpu_enable_pipelined_host_offloading=true\n"},

@@ -3,13 +3,13 @@
 //               [--jaxlib V] [--json]
 #include <CLI/CLI.hpp>
 #include <memory>
-#include <thread>
 
 #include "cli/command.h"
 #include "cli/flag_options.h"
 #include "cli/jaxlib_option.h"
 #include "cli/load_step.h"
 #include "cli/output_file.h"
+#include "model/base/parallel.h"
 #include "model/run/write_pgle.h"
 #include "sim/lowering/device_streams.h"
 #include "sim/report/plan_report.h"
@@ -40,10 +40,9 @@ int run_plan(const PlanCommandOptions& options, const Surroundings& surroundings
   if (const auto wrong = overwrites_input("--pgle", options.pgle, loaded->files))
     return report(*wrong);
   const auto& [profile, topology] = loaded->machine;
-  const std::size_t threads = std::max(1u, std::thread::hardware_concurrency());
   Result<PlanReport> made = make_plan_report(
       loaded->program, loaded->schedule, profile, topology, loaded->names, loaded->budget,
-      {.threads = threads}, {.jaxlib = loaded->jaxlib, .flags = *flags},
+      {.threads = useful_threads()}, {.jaxlib = loaded->jaxlib, .flags = *flags},
       find_copy_streams(loaded->jaxlib_or_that_of_names(), loaded->program));
   if (!made.ok()) return report(made.error());
   PlanReport plan = std::move(made).value();

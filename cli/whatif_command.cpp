@@ -11,7 +11,9 @@
 #include "cli/command.h"
 #include "cli/jaxlib_option.h"
 #include "cli/load_step.h"
+#include "cli/progress.h"
 #include "cli/size_options.h"
+#include "model/base/parallel.h"
 #include "model/flags/check_flags.h"
 #include "model/flags/flag_names.h"
 #include "model/flags/known_flags.h"
@@ -79,16 +81,29 @@ std::optional<Error> run_cases(const Evaluator& evaluator, const std::vector<Pol
                    {},
                    "",
                    "say so: --flag " + std::string(flag::kLatencyHiding) + "=true"};
-    for (const Policy& policy : policies) {
-      Result<PolicyCase> outcome = evaluator.evaluate(policy, *settings);
-      if (!outcome.ok()) return outcome.error();
-      result.cases.push_back({{policy, flags, size}, std::move(outcome).value(), handles});
+    std::vector<std::optional<Result<PolicyCase>>> outcomes(policies.size());
+    Progress progress(policies.size(), "cases");
+    for_each_piece(policies.size(), useful_threads(), [&](std::size_t k) {
+      outcomes[k] = evaluator.evaluate(policies[k], *settings);
+      progress.advance();
+    });
+    for (std::size_t k = 0; k < policies.size(); ++k) {
+      if (!outcomes[k]->ok()) return outcomes[k]->error();
+      result.cases.push_back({{policies[k], flags, size}, *std::move(*outcomes[k]), handles});
     }
   }
   return std::nullopt;
 }
 
-/// The same for every size that is asked for.
+/// The step as compiled in the order that all cases are in, where that can be had.
+std::optional<PolicyCase> order_again(const Evaluator& evaluator, const FlagContext& context) {
+  const auto settings = schedule_settings({}, context);
+  if (!settings) return std::nullopt;
+  auto again = evaluator.evaluate(compiled_policy(evaluator.handles()), *settings);
+  return again.ok() ? std::optional(std::move(again).value()) : std::nullopt;
+}
+
+/// The cases of every size that is asked for.
 std::optional<Error> run_sizes(const WhatIfOptions& options, const LoadedStep& loaded,
                                const std::vector<FlagSettings>& cases, const FlagContext& context,
                                WhatIfReport& result) {
@@ -114,12 +129,13 @@ std::optional<Error> run_sizes(const WhatIfOptions& options, const LoadedStep& l
 
 int run_whatif(const WhatIfOptions& options, const Surroundings& surroundings) {
   if (options.sets.empty() && options.flags.empty() && !options.sizes.any())
-    return report(Error{ErrorKind::kUsage,
-                        "nothing is asked",
-                        {},
-                        "",
-                        "give --set NAME=CHOICE, --flag NAME=VALUE, --batch or --seq with --second, "
-                        "or --accumulation"});
+    return report(
+        Error{ErrorKind::kUsage,
+              "nothing is asked",
+              {},
+              "",
+              "give --set NAME=CHOICE, --flag NAME=VALUE, --batch or --seq with --second, "
+              "or --accumulation"});
   const Result<LoadedStep> loaded = load_step(options.step, surroundings);
   if (!loaded.ok()) return report(loaded.error());
   const auto& [profile, topology] = loaded->machine;
@@ -155,6 +171,7 @@ int run_whatif(const WhatIfOptions& options, const Surroundings& surroundings) {
     if (const auto wrong =
             run_cases(evaluator, policies->policies, *cases, context, {}, nullptr, result))
       return report(*wrong);
+    if (!options.sets.empty()) result.again = order_again(evaluator, context);
   }
   return answer(options.json ? render_json(result) : render_text(result));
 }

@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <future>
 #include <map>
 #include <optional>
 
 #include "model/base/format.h"
+#include "model/base/parallel.h"
 #include "sim/planner/baselines.h"
 
 namespace spillway {
@@ -85,20 +84,12 @@ Policy flipped(Policy policy, std::size_t k) {
   return policy;
 }
 
-/// Simulates those not known yet; threads take them in turn and write to places of their own.
+/// Simulates those not known yet.
 std::optional<Error> Search::simulate_all(std::vector<Policy> policies) {
   std::erase_if(policies, [this](const Policy& policy) { return cases_.contains(policy); });
   std::vector<std::optional<Result<PolicyCase>>> results(policies.size());
-  std::atomic<std::size_t> next{0};
-  const auto work = [&] {
-    for (std::size_t k = next++; k < policies.size(); k = next++)
-      results[k] = evaluator_.evaluate(policies[k]);
-  };
-  std::vector<std::future<void>> helpers;
-  for (std::size_t t = 1; t < std::min(options_.threads, policies.size()); ++t)
-    helpers.push_back(std::async(std::launch::async, work));
-  work();
-  for (std::future<void>& helper : helpers) helper.get();  // hands on what was thrown there
+  for_each_piece(policies.size(), options_.threads,
+                 [&](std::size_t k) { results[k] = evaluator_.evaluate(policies[k]); });
   for (std::size_t k = 0; k < policies.size(); ++k) {
     if (!results[k]->ok()) return results[k]->error();
     cases_.emplace(policies[k], *std::move(*results[k]));

@@ -2,18 +2,39 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "model/base/format.h"
 
 namespace spillway {
 
-std::string policy_text(const std::vector<Handle>& handles, const Policy& policy) {
-  std::string kept, offloaded;
-  for (std::size_t k = 0; k < handles.size(); ++k) {
-    std::string& list = policy[k] == Choice::kOffload ? offloaded : kept;
-    list += (list.empty() ? "" : " ") + handles[k].name;
+namespace {
+
+/// The handles that a test accepts, in lists by their choice: "offload a b; recompute c; keep d".
+template <typename Accepts>
+std::string lists_by_choice(const std::vector<Handle>& handles, const Policy& policy,
+                            const Accepts& accepts) {
+  std::string text;
+  for (const Choice choice : {Choice::kOffload, Choice::kRecompute, Choice::kKeep}) {
+    std::string list;
+    for (std::size_t k = 0; k < handles.size(); ++k)
+      if (policy[k] == choice && accepts(k)) list += " " + handles[k].name;
+    if (!list.empty()) text += (text.empty() ? "" : "; ") + std::string(name_of(choice)) + list;
   }
-  if (offloaded.empty()) return "nothing offloaded";
-  return "offload " + offloaded + (kept.empty() ? "" : "; keep " + kept);
+  return text;
+}
+
+}  // namespace
+
+std::string policy_text(const std::vector<Handle>& handles, const Policy& policy) {
+  const auto keeps = [](Choice choice) { return choice == Choice::kKeep; };
+  if (std::ranges::all_of(policy, keeps)) return "nothing offloaded";
+  return lists_by_choice(handles, policy, [](std::size_t) { return true; });
+}
+
+std::string changes_text(const std::vector<Handle>& handles, const Policy& policy) {
+  return lists_by_choice(handles, policy,
+                         [&](std::size_t k) { return policy[k] != handles[k].as_compiled; });
 }
 
 std::string fit_text(const PolicyCase& outcome) {

@@ -8,8 +8,11 @@
 
 namespace spillway {
 
-/// "offload a b; keep c".
+/// "offload a b; recompute c; keep d".
 std::string policy_text(const std::vector<Handle>& handles, const Policy& policy);
+/// "offload a b; recompute c": what a policy changes of how the program was compiled; empty for
+/// nothing.
+std::string changes_text(const std::vector<Handle>& handles, const Policy& policy);
 /// "fits", or by how much it misses what.
 std::string fit_text(const PolicyCase& outcome);
 

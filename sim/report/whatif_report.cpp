@@ -23,6 +23,13 @@ std::string flags_text(const FlagSettings& flags) {
   return text;
 }
 
+/// "offload a b; recompute c --flag=value": what is not as compiled.
+std::string asked_text(const std::vector<Handle>& handles, const WhatIfOutcome& outcome) {
+  std::string text = changes_text(handles, outcome.what.policy);
+  const std::string flags = flags_text(outcome.what.flags);
+  return text + (text.empty() || flags.empty() ? "" : " ") + flags;
+}
+
 /// "+1.2 %" of the first case's step.
 std::string change_text(const PolicyCase& c, const PolicyCase& reference) {
   return fmt::format("{:+.1f} %", 100 * (ratio(c.step, reference.step) - 1));
@@ -60,17 +67,19 @@ std::string render_text(const WhatIfReport& report) {
                       format_bytes(report.budget.pool), report.budget.fraction,
                       format_bytes(report.budget.hbm), format_bytes(report.budget.host),
                       report.budget.host_origin);
-  TextTable table(case_heads("flags"));
+  TextTable table(case_heads(report.again ? "what is set" : "flags"));
   table.add(case_row("as compiled", report.as_given, "in the order that the program has"));
-  const PolicyCase& reference = report.cases.front().result;
+  if (report.again) table.add(case_row("ordered again", *report.again, "to compare with"));
+  const PolicyCase& reference = report.again ? *report.again : report.cases.front().result;
   for (const WhatIfOutcome& outcome : report.cases) {
-    const bool first = &outcome == &report.cases.front();
-    std::string name = size_text(outcome.what.size), flags = flags_text(outcome.what.flags);
+    const bool compares = !report.again && &outcome == &report.cases.front();
+    std::string name = size_text(outcome.what.size);
+    std::string asked = asked_text(outcome.handles ? *outcome.handles : report.handles, outcome);
     if (name.empty()) {
-      name = first ? "no flag" : change_text(outcome.result, reference);
-      if (first) flags = "ordered again, to compare with";
+      name = compares ? "no flag" : change_text(outcome.result, reference);
+      if (compares) asked = "ordered again, to compare with";
     }
-    table.add(case_row(name, outcome.result, flags));
+    table.add(case_row(name, outcome.result, asked));
   }
   text += table.text() + "\n";
   for (const Diagnostic& finding : report.findings) text += to_text(finding) + "\n";
@@ -89,6 +98,8 @@ std::string render_json(const WhatIfReport& report) {
   json["hardware"] = report.hardware;
   json["jaxlib"] = to_string(report.jaxlib);
   json["as_compiled"] = case_json(report.handles, report.as_given, {}, {});
+  if (report.again)
+    json["as_compiled_ordered_again"] = case_json(report.handles, *report.again, {}, {});
   json["cases"] = Json::array();
   for (const WhatIfOutcome& outcome : report.cases)
     json["cases"].push_back(case_json(outcome.handles ? *outcome.handles : report.handles,

@@ -1,6 +1,7 @@
 // What `whatif` answers, as text and as JSON: one row a case.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,9 @@ struct WhatIfReport {
   bool jaxlib_is_assumed = false;
   Budget budget;
   std::vector<Handle> handles;
-  PolicyCase as_given;               ///< in the order that the program has
+  PolicyCase as_given;  ///< in the order that the program has
+  /// As compiled, ordered again as the cases are, to compare them with; the first case where empty.
+  std::optional<PolicyCase> again;
   std::vector<WhatIfOutcome> cases;  ///< all ordered again; the first without the flags asked for
   std::vector<Diagnostic> findings;  ///< what is odd about the flags; none is an error
   std::vector<std::string> assumptions;

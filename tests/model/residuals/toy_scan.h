@@ -69,6 +69,9 @@ struct ToyScan {
   /// Forward and backward run this often inside an outer loop; 0: there is none.
   int outer_trips = 0;
 
+  /// XLA notes which element of the carry counts the layers.
+  bool counted = false;
+
   /// Floats of a layer.
   int width = 64;
 
@@ -104,7 +107,10 @@ struct ToyScan {
 
   /// The lines of the entry from %x0 on, up to %gradient.
   std::string step() const {
-    const std::string trips = ", backend_config={\"known_trip_count\":{\"n\":\"4\"}}\n";
+    const std::string trips = counted ? ", backend_config={\"known_trip_count\":{\"n\":\"4\"},"
+                                        "\"known_induction_variable\":{\"tuple_index\":\"0\"},"
+                                        "\"known_init_step\":{\"init\":\"0\",\"step\":\"1\"}}\n"
+                                      : ", backend_config={\"known_trip_count\":{\"n\":\"4\"}}\n";
     std::string out = "  %nothing = f32[] constant(0)\n  %start = s32[] constant(0)\n";
     if (share_initial())
       out += "  %both = (f32[4,64]{1,0}, f32[4,64]{1,0}) fusion(), kind=kLoop, calls=%zeros\n";

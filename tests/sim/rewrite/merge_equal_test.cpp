@@ -1,0 +1,162 @@
+// Values computed once: told by how they are computed, whatever form that has, and by the JAX
+// operation they come from.
+#include "sim/rewrite/merge_equal.h"
+
+#include <doctest/doctest.h>
+
+#include "model/program/validate.h"
+#include "sim/rewrite/drop_dead.h"
+#include "tests/sim/rewrite/describe.h"
+#include "tests/support/toy_program.h"
+
+namespace spillway {
+namespace {
+
+/// A loop of four layers, the last first, whose body has these lines between its parameter
+/// (counter, x, weights) and its root, which hands on `%out`.
+std::string loop_of(const std::string& functions, const std::string& lines) {
+  return functions + R"(
+%less {
+  %lp = (s32[], f32[8]{0}, f32[4,8]{1,0}) parameter(0)
+  %n = s32[] constant(4)
+  ROOT %l = pred[] compare(%lp#0, %n), direction=LT
+}
+
+%body {
+  %p = (s32[], f32[8]{0}, f32[4,8]{1,0}) parameter(0)
+)" + lines +
+         R"(
+  %one = s32[] constant(1)
+  %next = s32[] add(%p#0, %one)
+  ROOT %r = (s32[], f32[8]{0}, f32[4,8]{1,0}) tuple(%next, %out, %p#2)
+}
+
+ENTRY %main {
+  %a = f32[8]{0} parameter(0)
+  %w = f32[4,8]{1,0} parameter(1)
+  %zero = s32[] constant(0)
+  %begin = (s32[], f32[8]{0}, f32[4,8]{1,0}) tuple(%zero, %a, %w)
+  ROOT %loop = (s32[], f32[8]{0}, f32[4,8]{1,0}) while(%begin), condition=%less, body=%body, backend_config={"known_trip_count":{"n":"4"},"known_induction_variable":{"tuple_index":"0"},"known_init_step":{"init":"0","step":"1"}}
+}
+)";
+}
+
+bool is_added(const Instruction& instruction) { return instruction.name.starts_with("new"); }
+
+/// The body in a line, merged, without what is dead and without what every body has.
+std::string merged(const std::string& functions, const std::string& lines) {
+  const Program program = testing::toy_program(loop_of(functions, lines));
+  const InstructionId loop = testing::find_instruction(program, "loop");
+  const Program result = drop_dead(merge_equal(program, loop, is_added));
+  const auto unsound = validate(result);
+  CHECK_MESSAGE(!unsound, (unsound ? to_text(*unsound) : ""));
+  const ComputationId body =
+      result[loop.computation].called(testing::find_instruction(result, "loop").instruction)[1];
+  std::string text = testing::describe(result[body]);
+  return text.substr(0, text.find(" one next"));
+}
+
+TEST_CASE("two ways of writing the same computation") {
+  // 3 - i, sliced in a fusion; and an index of its own, sliced by itself.
+  const std::string functions = R"(
+%sliced {
+  %s0 = f32[4,8]{1,0} parameter(0)
+  %s1 = s32[] parameter(1)
+  %three = s32[] constant(3)
+  %k = s32[] subtract(%three, %s1)
+  %z = s32[] constant(0)
+  %ds = f32[1,8]{1,0} dynamic-slice(%s0, %k, %z), dynamic_slice_sizes={1,8}
+  ROOT %sm = f32[1,8]{1,0} negate(%ds)
+}
+%last {
+  %i = s32[] parameter(0)
+  %m = s32[] constant(-1)
+  %im = s32[] multiply(%i, %m)
+  %t = s32[] constant(3)
+  ROOT %j = s32[] add(%t, %im)
+}
+)";
+  CHECK(merged(functions, R"(
+  %new.j = s32[] fusion(%p#0), kind=kLoop, calls=%last
+  %zz = s32[] constant(0)
+  %new.slice = f32[1,8]{1,0} dynamic-slice(%p#2, %new.j, %zz), dynamic_slice_sizes={1,8}
+  %new.minus = f32[1,8]{1,0} negate(%new.slice)
+  %new.flat = f32[8]{0} bitcast(%new.minus)
+  %old = f32[1,8]{1,0} fusion(%p#2, %p#0), kind=kLoop, calls=%sliced
+  %flat = f32[8]{0} bitcast(%old)
+  %out = f32[8]{0} add(%flat, %new.flat))") ==
+        "p old(p#3,p#1) flat(old) new.flat(old) out(flat,new.flat)");
+}
+
+TEST_CASE("another layer is another value") {
+  const std::string same =
+      "  %zz = s32[] constant(0)\n"
+      "  %old.s = f32[1,8]{1,0} dynamic-slice(%p#2, %p#0, %zz), "
+      "dynamic_slice_sizes={1,8}\n"
+      "  %k = s32[] constant(3)\n  %j = s32[] subtract(%k, %p#0)\n"
+      "  %new.s = f32[1,8]{1,0} dynamic-slice(%p#2, %j, %zz), "
+      "dynamic_slice_sizes={1,8}\n"
+      "  %both = f32[1,8]{1,0} add(%old.s, %new.s)\n"
+      "  %out = f32[8]{0} bitcast(%both)";
+  CHECK(merged("", same) ==
+        "p zz old.s(p#3,p#1,zz) k j(k,p#1) new.s(p#3,j,zz) both(old.s,new.s) out(both)");
+}
+
+TEST_CASE("order of a sum, renamings and combined collectives do not matter, their operands do") {
+  const std::string gathers = R"(
+  %o = f32[8]{0} tanh(%p#1)
+  %pair = (f32[32]{0}, f32[32]{0}) all-gather(%p#1, %o), replica_groups={{0,1,2,3}}, dimensions={0}
+  %new.one = f32[32]{0} all-gather(%o), channel_id=7, replica_groups={{0,1,2,3}}, dimensions={0}
+  %new.half = f32[32]{0} all-gather(%o), replica_groups={{0,1},{2,3}}, dimensions={0}
+  %new.sum = f32[32]{0} add(%new.one, %pair#0)
+  %sum = f32[32]{0} add(%pair#0, %pair#1)
+  %all = f32[32]{0} add(%sum, %new.sum)
+  %most = f32[32]{0} add(%all, %new.half)
+  %out = f32[8]{0} custom-call(%most), custom_call_target="f")";
+  CHECK(merged("", gathers) ==
+        "p o(p#2) pair(p#2,o) new.half(o) sum(pair#1,pair#2) all(sum,sum) most(all,new.half) "
+        "out(most)");
+}
+
+TEST_CASE("nothing is merged with what needs it") {
+  // The fusion gives minus x, and something of the new value beside it.
+  const std::string functions = R"(
+%two {
+  %x = f32[8]{0} parameter(0)
+  %y = f32[8]{0} parameter(1)
+  %minus = f32[8]{0} negate(%x)
+  %other = f32[8]{0} tanh(%y)
+  ROOT %t = (f32[8]{0}, f32[8]{0}) tuple(%minus, %other)
+}
+)";
+  CHECK(merged(functions, R"(
+  %new.minus = f32[8]{0} negate(%p#1)
+  %old = (f32[8]{0}, f32[8]{0}) fusion(%p#1, %new.minus), kind=kLoop, calls=%two
+  %out = f32[8]{0} add(%old#0, %old#1))") == "p new.minus(p#2) old(new.minus) out(new.minus,old)");
+}
+
+TEST_CASE("one operation of JAX, carried out in two ways") {
+  const auto metadata = [](const std::string& path, int frame) {
+    return "metadata={op_name=\"jit(step)/" + path + "\" stack_frame_id=" + std::to_string(frame) +
+           "}";
+  };
+  const auto body = [&](const std::string& path, int frame) {
+    return "  %new.dot = f32[8]{0} dot(%p#2, %p#1), lhs_contracting_dims={1}, "
+           "rhs_contracting_dims={0}, " +
+           metadata("jvp()/while/body/mlp/dot_general", 5) +
+           "\n  %t = f32[8,4]{0,1} bitcast(%p#2)\n"
+           "  %old.dot = f32[8]{0} dot(%p#1, %t), lhs_contracting_dims={0}, "
+           "rhs_contracting_dims={0}, " +
+           metadata(path, frame) + "\n  %out = f32[8]{0} add(%old.dot, %new.dot)";
+  };
+  const std::string one = "p t(p#3) old.dot(p#2,t) out(old.dot,old.dot)";
+  const std::string two = "p new.dot(p#3,p#2) t(p#3) old.dot(p#2,t) out(old.dot,new.dot)";
+  const std::string again = "transpose(jvp())/while/body/checkpoint/rematted_computation/";
+  CHECK(merged("", body(again + "mlp/dot_general", 5)) == one);
+  CHECK(merged("", body(again + "mlp/dot_general", 6)) == two);
+  CHECK(merged("", body(again + "attention/dot_general", 5)) == two);
+  CHECK(merged("", body("transpose(jvp())/while/body/mlp/dot_general", 5)) == two);
+}
+
+}  // namespace
+}  // namespace spillway

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/residuals/residuals.h"
+#include "model/residuals/unrolled.h"
 
 namespace spillway {
 
@@ -18,6 +19,7 @@ struct Handle {
   std::string name;                  ///< the first of its names
   std::vector<std::string> aliases;  ///< the others
   std::vector<ResidualId> residuals;
+  std::vector<UnrolledId> unrolled = {};  ///< of a step whose layers are not scanned
   Bytes bytes;  ///< of all its stacks on one device
   Choice as_compiled = Choice::kKeep;
   std::string fixed_because;  ///< why it cannot be moved; empty when it can
@@ -34,6 +36,9 @@ using Policy = std::vector<Choice>;
 /// set them. `why_fixed` says of each residual why it cannot be moved, or nothing.
 std::vector<Handle> make_handles(const ResidualTable& table, bool has_names,
                                  const std::vector<std::string>& why_fixed);
+
+/// The same of an unrolled step: a name with its values of all layers.
+std::vector<Handle> make_handles(const UnrolledTable& table, bool has_names);
 
 /// The policy the program was compiled with.
 Policy compiled_policy(const std::vector<Handle>& handles);

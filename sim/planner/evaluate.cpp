@@ -51,18 +51,25 @@ Evaluator::Evaluator(const Program& program, const Schedule& schedule,
       copy_streams_(copy_streams),
       memory_(assign_memory(program, schedule)),
       residuals_(find_residuals(program, memory_, names)),
-      handles_(make_handles(residuals_, !names.names.empty(),
-                            reasons_to_stay(program, memory_, residuals_))),
+      unrolled_(residuals_.residuals.empty() ? find_unrolled_residuals(program, memory_, names)
+                                             : UnrolledTable()),
+      handles_(residuals_.residuals.empty()
+                   ? make_handles(unrolled_, !names.names.empty())
+                   : make_handles(residuals_, !names.names.empty(),
+                                  reasons_to_stay(program, memory_, residuals_))),
       costs_(costs(program, profile, topology)),
-      recompute_(program, memory_, residuals_) {
+      recompute_(program, memory_, residuals_),
+      unrolled_rewrite_(program, unrolled_) {
+  if (!unrolled_.residuals.empty()) residuals_.unmatched_names = unrolled_.unmatched_names;
   for (Handle& handle : handles_) {
     std::string first;
     bool none = true;
-    for (const ResidualId id : handle.residuals) {
-      const std::string& why = recompute_.why_not(id);
+    const auto add = [&](const std::string& why) {
       none &= !why.empty();
       if (first.empty()) first = why;
-    }
+    };
+    for (const ResidualId id : handle.residuals) add(recompute_.why_not(id));
+    for (const UnrolledId id : handle.unrolled) add(unrolled_rewrite_.why_not_recomputed(id));
     if (none) handle.saved_because = first;
   }
   if (!reloads_wrong_layers(program, memory_, residuals_)) return;
@@ -72,7 +79,17 @@ Evaluator::Evaluator(const Program& program, const Schedule& schedule,
           "this build of XLA reloads the wrong layers of offloaded stacks (reads-wrong-slice)";
 }
 
+Program Evaluator::rewrite_unrolled(const Policy& policy) const {
+  std::vector<UnrolledChange> changes;
+  for (std::size_t k = 0; k < handles_.size(); ++k)
+    for (const UnrolledId id : handles_[k].unrolled)
+      for (std::uint32_t layer = 0; layer < unrolled_.layers.size(); ++layer)
+        changes.push_back({id, layer, policy[k]});
+  return policy == compiled_policy(handles_) ? program_ : unrolled_rewrite_.run(changes);
+}
+
 Program Evaluator::rewrite(const Policy& policy) const {
+  if (!unrolled_.residuals.empty()) return rewrite_unrolled(policy);
   std::vector<ResidualId> recomputed;
   std::vector<PlacementChange> changes;
   for (std::size_t k = 0; k < handles_.size(); ++k) {

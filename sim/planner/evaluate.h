@@ -9,6 +9,7 @@
 #include "model/plan/budget.h"
 #include "model/plan/policy.h"
 #include "sim/rewrite/recompute.h"
+#include "sim/rewrite/unrolled.h"
 #include "sim/schedule/reorder.h"
 #include "sim/simulate.h"
 
@@ -38,6 +39,8 @@ class Evaluator {
   /// Of the program as compiled.
   const MemoryAssignment& memory() const { return memory_; }
   const ResidualTable& residuals() const { return residuals_; }
+  /// Empty where the layers are scanned.
+  const UnrolledTable& unrolled() const { return unrolled_; }
 
   /// The program under a policy.
   Program rewrite(const Policy& policy) const;
@@ -53,6 +56,7 @@ class Evaluator {
   Seconds lower_bound() const;
 
  private:
+  Program rewrite_unrolled(const Policy& policy) const;
   PolicyCase case_of(const Policy& policy, const SimResult& sim) const;
   Result<PolicyCase> run(const Policy& policy, const Program& program,
                          const Schedule& schedule) const;
@@ -66,9 +70,11 @@ class Evaluator {
   std::optional<CopyStreams> copy_streams_;  ///< of the XLA that compiles it, where known
   MemoryAssignment memory_;
   ResidualTable residuals_;
+  UnrolledTable unrolled_;
   std::vector<Handle> handles_;
   CostTable costs_;
   RecomputeRewrite recompute_;
+  UnrolledRewrite unrolled_rewrite_;
 };
 
 }  // namespace spillway

@@ -20,7 +20,7 @@ struct Handle {
   std::vector<std::string> aliases;  ///< the others
   std::vector<ResidualId> residuals;
   std::vector<UnrolledId> unrolled = {};  ///< of a step whose layers are not scanned
-  Bytes bytes;  ///< of all its stacks on one device
+  Bytes bytes;                            ///< of all its stacks on one device
   Choice as_compiled = Choice::kKeep;
   std::string fixed_because;  ///< why it cannot be moved; empty when it can
   /// Why it must not be on the host, even where it was compiled so; empty when it may.

@@ -16,6 +16,24 @@ bool is_activation(ElementType type) {
   return type != ElementType::kPred && type != ElementType::kOpaque;
 }
 
+/// Of each instruction whether it hangs on no more than one parameter: weights, cast or sliced out
+/// of a stack of them. What layers hand on hangs on the data too.
+std::vector<char> find_weights(const Computation& entry) {
+  std::vector<std::optional<InstructionIndex>> hangs_on(entry.size());
+  std::vector<char> is_weight(entry.size(), 1);
+  for (const InstructionIndex i : entry.instructions()) {
+    if (entry[i].opcode == Opcode::kParameter) hangs_on[i.index] = i;
+    for (const Operand& operand : entry.operands(i)) {
+      const auto& from = hangs_on[operand.instruction.index];
+      if (is_weight[operand.instruction.index] == 0 ||
+          (from && hangs_on[i.index] && *from != *hangs_on[i.index]))
+        is_weight[i.index] = 0;
+      if (from) hangs_on[i.index] = from;
+    }
+  }
+  return is_weight;
+}
+
 class GroupFinder {
  public:
   GroupFinder(const Program& program, const StepParts& parts)
@@ -63,10 +81,11 @@ class GroupFinder {
 };
 
 void GroupFinder::collect() {
+  const std::vector<char> is_weight = find_weights(entry_);
   for (const InstructionIndex i : entry_.instructions()) {
     const Instruction& in = entry_[i];
-    if (parts_.part(i) != StepPart::kForward || is_free(in) || parts_.handed_on(i) ||
-        is_async_start(in.opcode))
+    if (parts_.part(i) != StepPart::kForward || is_free(in) || parts_.hands_on(i) ||
+        is_async_start(in.opcode) || is_weight[i.index] != 0)
       continue;
     for (ShapeNodeIndex node = 0; node < in.shape.node_count(); ++node) {
       const Shape shape = in.shape.at(node);
@@ -189,7 +208,7 @@ std::vector<UnrolledValue::Read> backward_reads(const Program& program, const St
   for (std::size_t k = 0; k < names.size(); ++k) {
     for (const Use& use : entry.uses(names[k].instruction)) {
       if (entry.operands(use.user)[use.operand_number] != names[k]) continue;
-      if (const auto next = parts.handed_on(use.user))
+      if (const auto next = parts.handed_on(use))
         names.push_back(*next);
       else if (parts.is_checkpointed(use.user))
         reads.push_back({use.user, use.operand_number});

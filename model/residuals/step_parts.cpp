@@ -29,15 +29,16 @@ void StepParts::read_names() {
     const std::string_view name = metadata_field(entry_, i, "op_name");
     const Opcode opcode = entry_[i].opcode;
     // Copies between memory spaces carry the name of what they wait for.
-    if (name.empty() || handed_on(i) || opcode == Opcode::kConstant) continue;
+    if (name.empty() || hands_on(i) || opcode == Opcode::kConstant) continue;
     has_name_[i.index] = 1;
     if (name.find("transpose(") == std::string_view::npos) {
       is_forward_[i.index] = name.find("jvp(") != std::string_view::npos;
       continue;
     }
     parts_[i.index] = StepPart::kBackward;
-    checkpointed_[i.index] = name.find("checkpoint") != std::string_view::npos ||
-                             name.find("rematted_computation") != std::string_view::npos;
+    // remat2 is the name of the barrier, which what XLA moves behind it takes over.
+    for (const char* mark : {"checkpoint", "rematted_computation", "/remat2"})
+      if (name.find(mark) != std::string_view::npos) checkpointed_[i.index] = 1;
   }
 }
 
@@ -55,29 +56,39 @@ void StepParts::hand_to_users() {
   }
 }
 
-std::optional<Operand> StepParts::handed_on(InstructionIndex i) const {
+bool StepParts::hands_on(InstructionIndex i) const {
   switch (entry_[i].opcode) {
     case Opcode::kBitcast:
     case Opcode::kReshape:
-      return Operand{i, 0};
-    case Opcode::kCopyStart: {
-      if (!host_transfer(program_, {program_.entry, i})) return std::nullopt;
-      const auto done = find_done(entry_, i);
-      return done ? std::optional(Operand{*done, 0}) : std::nullopt;
-    }
+      return true;
+    case Opcode::kTuple:
+      return i != entry_.root().instruction && entry_[i].shape.is_flat_tuple();
+    case Opcode::kCopyStart:
+      return host_transfer(program_, {program_.entry, i}).has_value();
     case Opcode::kCopyDone:
-      return handed_on(entry_.operands(i)[0].instruction) ? std::optional(Operand{i, 0})
-                                                           : std::nullopt;
+      return hands_on(entry_.operands(i)[0].instruction);
     default:
-      return std::nullopt;
+      return false;
   }
 }
 
+std::optional<Operand> StepParts::handed_on(const Use& use) const {
+  const InstructionIndex i = use.user;
+  if (!hands_on(i)) return std::nullopt;
+  if (entry_[i].opcode == Opcode::kTuple)
+    return Operand{i, entry_[i].shape.element_node(use.operand_number)};
+  if (entry_[i].opcode != Opcode::kCopyStart) return Operand{i, 0};
+  const auto done = find_done(entry_, i);
+  return done ? std::optional(Operand{*done, 0}) : std::nullopt;
+}
+
 Operand StepParts::behind_copies(Operand value) const {
-  while (handed_on(value.instruction)) {
+  while (hands_on(value.instruction)) {
     InstructionIndex from = value.instruction;
+    const bool is_tuple = entry_[from].opcode == Opcode::kTuple;
+    if (is_tuple && value.node == 0) break;
     if (entry_[from].opcode == Opcode::kCopyDone) from = entry_.operands(from)[0].instruction;
-    value = entry_.operands(from)[0];
+    value = entry_.operands(from)[is_tuple ? value.node - 1 : 0];
   }
   return value;
 }

@@ -22,9 +22,12 @@ class StepParts {
   /// Whether it belongs to the backward pass of a jax.checkpoint.
   bool is_checkpointed(InstructionIndex i) const { return checkpointed_[i.index] != 0; }
 
-  /// What an instruction hands on under another name or from another memory space: the result of a
-  /// bitcast, or of the done of a copy between HBM and the host. Empty for everything else.
-  std::optional<Operand> handed_on(InstructionIndex i) const;
+  /// Whether an instruction only hands on what it reads, under another name or from another memory
+  /// space: a bitcast, either half of a copy between HBM and the host, or a tuple (before jaxlib
+  /// 0.12 one stays where an optimization barrier was).
+  bool hands_on(InstructionIndex i) const;
+  /// Where the value of a use is found behind such an instruction; empty for other users.
+  std::optional<Operand> handed_on(const Use& use) const;
   /// What a value is, behind all of these.
   Operand behind_copies(Operand value) const;
 

@@ -34,6 +34,7 @@ class UnrolledFinder {
   UnrolledResidual describe(const CrossingGroup& group, std::size_t number,
                             const NameList& names) const;
   UnrolledValue describe_layer(Operand value) const;
+  bool comes_from_host(Operand read) const;
   Shape shape_that_fits(Operand value, const NameList& names) const;
 
   const Program& program_;
@@ -54,7 +55,7 @@ UnrolledValue UnrolledFinder::describe_layer(Operand value) const {
   for (std::size_t k = 0; k < names.size(); ++k)
     for (const Use& use : entry_.uses(names[k].instruction)) {
       if (entry_.operands(use.user)[use.operand_number] != names[k]) continue;
-      if (const auto next = parts_.handed_on(use.user))
+      if (const auto next = parts_.handed_on(use))
         names.push_back(*next);
       else if (parts_.part(use.user) == StepPart::kForward)
         out.last_forward_use = std::max(out.last_forward_use, position_[use.user.index]);
@@ -78,6 +79,16 @@ Shape UnrolledFinder::shape_that_fits(Operand value, const NameList& names) cons
   return entry_.shape_of(value);
 }
 
+/// Whether what is read has been on the host; a value is either for all who read it.
+bool UnrolledFinder::comes_from_host(Operand read) const {
+  while (parts_.hands_on(read.instruction)) {
+    const Opcode opcode = entry_[read.instruction].opcode;
+    if (opcode == Opcode::kCopyDone) return true;
+    read = entry_.operands(read.instruction)[opcode == Opcode::kTuple ? read.node - 1 : 0];
+  }
+  return false;
+}
+
 UnrolledResidual UnrolledFinder::describe(const CrossingGroup& group, std::size_t number,
                                           const NameList& names) const {
   UnrolledResidual out;
@@ -90,11 +101,8 @@ UnrolledResidual UnrolledFinder::describe(const CrossingGroup& group, std::size_
   for (const Operand& value : group.layers) {
     out.layers.push_back(describe_layer(value));
     const UnrolledValue::Read& read = out.layers.back().reads.front();
-    const InstructionIndex from = entry_.operands(read.reader)[read.operand].instruction;
-    for (InstructionIndex at = from; parts_.handed_on(at);) {
-      if (entry_[at].opcode == Opcode::kCopyDone) out.placement = Placement::kPinnedHost;
-      at = entry_.operands(at)[0].instruction;
-    }
+    if (comes_from_host(entry_.operands(read.reader)[read.operand]))
+      out.placement = Placement::kPinnedHost;
   }
   return out;
 }

@@ -90,7 +90,7 @@ std::optional<std::uint32_t> LayerFinder::layer_behind(Operand value) const {
 void LayerFinder::sort_into_layers() {
   layer_of_.assign(entry_.size(), std::nullopt);
   for (const InstructionIndex i : entry_.instructions()) {
-    if (parts_.part(i) != StepPart::kBackward || parts_.handed_on(i)) continue;
+    if (parts_.part(i) != StepPart::kBackward || parts_.hands_on(i)) continue;
     std::optional<std::uint32_t> layer;
     for (const Operand& operand : entry_.operands(i))
       if (const auto of = layer_behind(operand); of && (!layer || *of < *layer)) layer = of;
@@ -101,11 +101,11 @@ void LayerFinder::sort_into_layers() {
   // What reads nothing of its own (tables of positions) belongs to those who read it.
   for (std::size_t k = entry_.size(); k-- > 0;) {
     const InstructionIndex i(k);
-    if (layer_of_[k] || !parts_.is_checkpointed(i) || parts_.handed_on(i)) continue;
+    if (layer_of_[k] || !parts_.is_checkpointed(i) || parts_.hands_on(i)) continue;
     std::vector<InstructionIndex> names = {i};
     for (std::size_t n = 0; n < names.size(); ++n)
       for (const Use& use : entry_.uses(names[n])) {
-        if (parts_.handed_on(use.user)) names.push_back(use.user);
+        if (parts_.hands_on(use.user)) names.push_back(use.user);
         layer_of_[k] = std::max(layer_of_[k], layer_of_[use.user.index]);
       }
   }

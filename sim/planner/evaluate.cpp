@@ -6,7 +6,9 @@
 
 #include "model/cost/run_time.h"
 #include "model/diagnostics/slice_offsets.h"
+#include "model/flags/known_flags.h"
 #include "model/plan/compiler_limit.h"
+#include "sim/rewrite/in_order.h"
 #include "sim/rewrite/pipeline_host_copies.h"
 #include "sim/rewrite/place_residuals.h"
 
@@ -36,6 +38,14 @@ bool reloads_wrong_layers(const Program& program, const MemoryAssignment& memory
   return std::ranges::any_of(table.residuals, [&](const Residual& residual) {
     return find_wrong_slice(program, memory.schedule, residual).has_value();
   });
+}
+
+/// What a finished program does not say is taken as XLA's default.
+ScheduleSettings default_settings(const Program& program, const HardwareProfile& profile) {
+  const FlagContext context{newest_probed(), gpu_model(profile.device),
+                            has_only_common_parts(program)};
+  return schedule_settings({}, context)
+      .value_or(ScheduleSettings{.scheduler = {.hides_latencies = true}});
 }
 
 }  // namespace
@@ -79,7 +89,17 @@ Evaluator::Evaluator(const Program& program, const Schedule& schedule,
           "this build of XLA reloads the wrong layers of offloaded stacks (reads-wrong-slice)";
 }
 
-Program Evaluator::rewrite_unrolled(const Policy& policy) const {
+Program Evaluator::rewrite(const Policy& policy) const {
+  Program planned = change(policy);
+  if (unrolled_.residuals.empty() || is_as_compiled(planned, program_)) return planned;
+  const Schedule given = text_schedule(planned).value();
+  const MemoryTotals totals = sum_totals(assign_memory(planned, given));
+  const Reordered ordered = reorder(planned, given, profile_,
+                                    order_options(default_settings(program_, profile_), totals));
+  return in_order(ordered.program, ordered.order.schedule);
+}
+
+Program Evaluator::change_unrolled(const Policy& policy) const {
   std::vector<UnrolledChange> changes;
   for (std::size_t k = 0; k < handles_.size(); ++k)
     for (const UnrolledId id : handles_[k].unrolled)
@@ -88,8 +108,8 @@ Program Evaluator::rewrite_unrolled(const Policy& policy) const {
   return policy == compiled_policy(handles_) ? program_ : unrolled_rewrite_.run(changes);
 }
 
-Program Evaluator::rewrite(const Policy& policy) const {
-  if (!unrolled_.residuals.empty()) return rewrite_unrolled(policy);
+Program Evaluator::change(const Policy& policy) const {
+  if (!unrolled_.residuals.empty()) return change_unrolled(policy);
   std::vector<ResidualId> recomputed;
   std::vector<PlacementChange> changes;
   for (std::size_t k = 0; k < handles_.size(); ++k) {
@@ -173,7 +193,7 @@ Result<PolicyCase> Evaluator::evaluate(const Policy& policy,
     return Error{ErrorKind::kUsage, "an order made by a profile is not modelled", {}, "", ""};
   if (settings.async_computes < 1 || settings.collectives < 1)
     return Error{ErrorKind::kUsage, "XLA cannot order with a limit below 1", {}, "", ""};
-  Program planned = rewrite(policy);
+  Program planned = change(policy);
   if (settings.pipelines_host_copies) {
     if (!is_as_compiled(planned, program_))
       return Error{

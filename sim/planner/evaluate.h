@@ -42,7 +42,8 @@ class Evaluator {
   /// Empty where the layers are scanned.
   const UnrolledTable& unrolled() const { return unrolled_; }
 
-  /// The program under a policy.
+  /// The program under a policy. Where layers are not scanned, in the order that XLA would make of
+  /// it under its default flags.
   Program rewrite(const Policy& policy) const;
   /// Thread-safe, both. An error: it cannot be simulated (simulate.h).
   Result<PolicyCase> evaluate(const Policy& policy) const;
@@ -56,7 +57,8 @@ class Evaluator {
   Seconds lower_bound() const;
 
  private:
-  Program rewrite_unrolled(const Policy& policy) const;
+  Program change(const Policy& policy) const;
+  Program change_unrolled(const Policy& policy) const;
   PolicyCase case_of(const Policy& policy, const SimResult& sim) const;
   Result<PolicyCase> run(const Policy& policy, const Program& program,
                          const Schedule& schedule) const;

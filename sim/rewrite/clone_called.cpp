@@ -13,7 +13,8 @@ ComputationId clone_called(const Program& program, ProgramEditor& out, Computati
   ComputationEditor copy(original);
   for (const InstructionIndex i : original.instructions())
     if (runs_what_it_calls(original[i].opcode))
-      for (ComputationId& called : copy[i.index].called) called = clone_called(program, out, called);
+      for (ComputationId& called : copy[i.index].called)
+        called = clone_called(program, out, called);
   return out.add(copy.finish(original.name(), out.storage()));
 }
 

@@ -6,7 +6,6 @@
 #include "model/residuals/crossing_values.h"
 #include "sim/rewrite/clone_called.h"
 #include "sim/rewrite/drop_dead.h"
-#include "sim/schedule/memory_fences.h"
 
 namespace spillway {
 
@@ -30,9 +29,11 @@ std::string rematted(std::string_view metadata) {
   const std::size_t to = metadata.find('"', from);
   const std::string_view name = metadata.substr(from, to - from);
   const std::size_t slash = name.rfind('/');
-  const std::string_view operation = slash == std::string_view::npos ? name : name.substr(slash + 1);
-  return std::string(metadata.substr(0, from)) + "transpose(jvp())/checkpoint/rematted_computation/" +
-         std::string(operation) + std::string(metadata.substr(std::min(to, metadata.size())));
+  const std::string_view operation =
+      slash == std::string_view::npos ? name : name.substr(slash + 1);
+  return std::string(metadata.substr(0, from)) +
+         "transpose(jvp())/checkpoint/rematted_computation/" + std::string(operation) +
+         std::string(metadata.substr(std::min(to, metadata.size())));
 }
 
 }  // namespace
@@ -54,20 +55,23 @@ class UnrolledEdit {
   }
 
   Program run() {
+    bypass_tuples();
     for (const auto& [which, choice] : choice_)
       if (choice != Choice::kRecompute) place(which, choice);
     for (const auto& [which, choice] : choice_)
       if (choice == Choice::kRecompute)
-        redirect(value_of(which), computed_again(to_reference(value_of(which).value), which.second));
+        redirect(value_of(which),
+                 computed_again(to_reference(value_of(which).value), which.second));
     editor_.sort_by_operands();
-    return with_fences(drop_dead(out_.finish()));
+    fence();
+    return drop_dead(out_.finish());
   }
 
  private:
   using Which = std::pair<UnrolledId, std::uint32_t>;
   /// What the barrier of a layer gets: copies it waits for, and what waits for it.
   struct Fence {
-    std::vector<std::string_view> before, after;
+    std::vector<NodeHandle> before, after;
     bool is_touched = false;
   };
 
@@ -79,6 +83,7 @@ class UnrolledEdit {
     return found != choice_.end() && found->second == Choice::kRecompute;
   }
 
+  void bypass_tuples();
   void place(Which which, Choice choice);
   Reference copy(Reference from, MemorySpace space, const std::string& name);
   void redirect(const UnrolledValue& value, Reference to);
@@ -89,7 +94,8 @@ class UnrolledEdit {
   bool is_behind_recomputed(Operand known, Operand forward, std::uint32_t layer) const;
   std::set<InstructionIndex> forward_ancestors(Operand of) const;
   Reference clone(NodeHandle handle, std::uint32_t layer);
-  Program with_fences(const Program& program) const;
+  void fence();
+  void wait(NodeHandle handle, std::string_view names);
 
   const UnrolledRewrite& rewrite_;
   const Program& program_;
@@ -103,6 +109,16 @@ class UnrolledEdit {
   std::map<std::pair<NodeHandle, ShapeNodeIndex>, std::vector<Reference>> renamings_;
   std::vector<Fence> fences_;
 };
+
+/// What is read through a tuple is read itself: else the tuple would still show what is moved.
+void UnrolledEdit::bypass_tuples() {
+  for (const InstructionIndex i : entry_.instructions()) {
+    if (entry_[i].opcode != Opcode::kTuple || !rewrite_.parts_.hands_on(i)) continue;
+    const auto elements = editor_[i.index].operands;
+    for (std::uint32_t k = 0; k < elements.size(); ++k)
+      editor_.redirect({i.index, entry_[i].shape.element_node(k)}, elements[k]);
+  }
+}
 
 /// Kept in HBM, or copied to the host and back.
 void UnrolledEdit::place(Which which, Choice choice) {
@@ -119,9 +135,8 @@ void UnrolledEdit::place(Which which, Choice choice) {
   editor_.move_before(editor_[saved.handle].operands[0].handle, saved.handle);
   reloaded_[which] = copy(saved, MemorySpace::kDevice, "reload." + name);
   redirect(value, reloaded_[which]);
-  fences_[which.second].before.push_back(editor_[saved.handle].instruction.name);
-  fences_[which.second].after.push_back(
-      editor_[editor_[reloaded_[which].handle].operands[0].handle].instruction.name);
+  fences_[which.second].before.push_back(saved.handle);
+  fences_[which.second].after.push_back(editor_[reloaded_[which].handle].operands[0].handle);
 }
 
 /// An asynchronous copy: its done.
@@ -173,7 +188,9 @@ Reference UnrolledEdit::backward_value(Which which) {
     return to_reference(value.value);
   // Behind the renamings of what a reader reads: the done that brings it back.
   Operand at = entry_.operands(value.reads.front().reader)[value.reads.front().operand];
-  while (is_renaming(entry_[at.instruction].opcode)) at = entry_.operands(at.instruction)[0];
+  while (is_renaming(entry_[at.instruction].opcode) ||
+         entry_[at.instruction].opcode == Opcode::kTuple)
+    at = entry_.operands(at.instruction)[at.node == 0 ? 0 : at.node - 1];
   return to_reference(at);
 }
 
@@ -187,6 +204,9 @@ Reference UnrolledEdit::computed_again(Reference forward, std::uint32_t layer) {
   if (saved != rewrite_.saved_.end() && !is_recomputed(saved->second))
     return renamed(backward_value(saved->second), shape);
   if (rewrite_.available_.contains(operand)) return forward;
+  if (in.opcode == Opcode::kTuple && operand.node != 0)
+    return computed_again(to_reference(entry_.operands(operand.instruction)[operand.node - 1]),
+                          layer);
   if (const auto there = known(operand, layer)) return renamed(*there, shape);
   return {clone(forward.handle, layer).handle, forward.node};
 }
@@ -237,8 +257,8 @@ std::set<InstructionIndex> UnrolledEdit::forward_ancestors(Operand of) const {
     for (const Operand& operand : entry_.operands(at)) {
       if (!seen.insert(operand.instruction).second) continue;
       const auto saved = rewrite_.saved_.find(operand);
-      const bool is_input = saved != rewrite_.saved_.end() &&
-                            table_.residuals[saved->second.first].is_layer_input;
+      const bool is_input =
+          saved != rewrite_.saved_.end() && table_.residuals[saved->second.first].is_layer_input;
       if (!is_input) open.push_back(operand.instruction);
     }
   }
@@ -260,34 +280,41 @@ Reference UnrolledEdit::clone(NodeHandle handle, std::uint32_t layer) {
     metadata->value = out_.text(rematted(metadata->value));
   else
     node.attributes.push_back({"metadata", out_.text(rematted(""))});
+  const bool is_free_node = is_free(node.instruction);
+  const NodeHandle cloned = clones_[layer][handle] = editor_.add(std::move(node));
   fences_[layer].is_touched = true;
-  if (!is_free(node.instruction)) fences_[layer].after.push_back(node.instruction.name);
-  return {clones_[layer][handle] = editor_.add(std::move(node)), 0};
+  if (!is_free_node) fences_[layer].after.push_back(cloned);
+  return {cloned, 0};
 }
 
-/// What a layer's backward part reads from outside waits for the gradients, and for the copies to
-/// the host.
-Program UnrolledEdit::with_fences(const Program& program) const {
-  const Computation& entry = program.entry_computation();
-  std::map<std::string_view, InstructionIndex> by_name;
-  for (const InstructionIndex i : entry.instructions()) by_name.emplace(entry[i].name, i);
-  IdVector<ComputationId, std::vector<Precedence>> fences(program.computations.size());
+/// The backward part of a layer waits for the gradients, and for the copies to the host.
+void UnrolledEdit::fence() {
   for (std::uint32_t layer = 0; layer < fences_.size(); ++layer) {
-    if (!fences_[layer].is_touched) continue;
-    std::vector<InstructionIndex> before, after;
-    const auto add = [&](std::string_view name, std::vector<InstructionIndex>& list) {
-      const auto found = by_name.find(name);
-      if (found != by_name.end()) list.push_back(found->second);
+    Fence& fence = fences_[layer];
+    if (!fence.is_touched) continue;
+    std::string names;
+    const auto add = [&](NodeHandle handle) {
+      names += (names.empty() ? "%" : ", %") + std::string(editor_[handle].instruction.name);
     };
-    for (const InstructionIndex i : table_.layers[layer].gradients) add(entry_[i].name, before);
-    for (const std::string_view name : fences_[layer].before) add(name, before);
-    for (const InstructionIndex i : table_.layers[layer].first) add(entry_[i].name, after);
-    for (const std::string_view name : fences_[layer].after) add(name, after);
-    for (const InstructionIndex first : before)
-      for (const InstructionIndex then : after)
-        if (first != then) fences[program.entry].push_back({first, then});
+    for (const InstructionIndex gradient : table_.layers[layer].gradients) add(gradient.index);
+    for (const NodeHandle done : fence.before) add(done);
+    if (names.empty()) continue;
+    for (const InstructionIndex first : table_.layers[layer].first)
+      fence.after.push_back(first.index);
+    for (const NodeHandle handle : fence.after) wait(handle, names);
   }
-  return with_control_dependencies(program, fences);
+}
+
+void UnrolledEdit::wait(NodeHandle handle, std::string_view names) {
+  auto& attributes = editor_[handle].attributes;
+  const auto own =
+      std::ranges::find(attributes, std::string_view("control-predecessors"), &Attribute::name);
+  if (own == attributes.end()) {
+    attributes.push_back({"control-predecessors", out_.text("{" + std::string(names) + "}")});
+    return;
+  }
+  const std::string_view inside = own->value.substr(1, own->value.size() - 2);
+  own->value = out_.text("{" + std::string(inside) + ", " + std::string(names) + "}");
 }
 
 UnrolledRewrite::UnrolledRewrite(const Program& program, const UnrolledTable& table)

@@ -5,10 +5,10 @@
 //   recompute   forward  q = f(x)                       backward  … g(f(x)) …
 //
 // As jax.checkpoint's optimization barrier says, and as XLA obeys while it orders: what is reloaded
-// or computed again, and all else of a layer's backward part, waits for the gradient that arrives at
-// the layer and for the layer's copies to the host. That becomes control dependencies. The order of
-// the text is right but nobody's: how much memory an unrolled step needs is decided by XLA's order
-// (sim/schedule/reorder.h).
+// or computed again, and all else of a layer's backward part, waits for the gradient that arrives
+// at the layer and for the layer's copies to the host. That becomes control dependencies. The order
+// of the text is right but nobody's: how much memory an unrolled step needs is decided by XLA's
+// order (sim/schedule/reorder.h).
 #pragma once
 
 #include <map>
@@ -50,7 +50,8 @@ class UnrolledRewrite {
   const UnrolledTable& table_;
   StepParts parts_;
   std::optional<ValueKeys> keys_;  ///< of the entry; empty where there is nothing to rewrite
-  std::map<Operand, std::pair<UnrolledId, std::uint32_t>> saved_;  ///< what is saved, for which layer
+  std::map<Operand, std::pair<UnrolledId, std::uint32_t>>
+      saved_;  ///< what is saved, for which layer
   /// Forward values that the backward part reads and that belong to no layer.
   std::set<Operand> available_;
   /// Of each layer what its backward part computes again already, of forward values alone.

@@ -1,5 +1,5 @@
-// Which values of a loop body, or of the entry, are the same: a key for each, equal where two are computed alike from
-// the same things, however XLA has fused, renamed or wrapped the computation.
+// Which values of a loop body, or of the entry, are the same: a key for each, equal where two are
+// computed alike from the same things, however XLA has fused, renamed or wrapped the computation.
 //
 // What a key sees through: renamings (bitcast, reshape), copies that keep the layout or change the
 // memory space, fusions, asynchronous wrappers, and that a collective is combined with others. A

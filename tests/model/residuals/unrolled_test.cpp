@@ -129,7 +129,7 @@ TEST_CASE("MaxText unrolled: every saved name, one value a layer") {
   const NameList names =
       read_names((*corpus / "l8b4_unr_allsaved" / "names.json").string()).value();
   struct Row {
-    const char* id;
+    std::string id;
     std::size_t layers;
     std::map<std::string, Placement> names;
   };

@@ -39,8 +39,7 @@ TEST_CASE("unrolled programs under another policy, against the compiled ones") {
                        {"mlpwi_1", Choice::kOffload},    {"context", Choice::kRecompute},
                        {"out_proj", Choice::kRecompute}, {"decoder_layer_input", Choice::kOffload}};
   struct Row {
-    const char* from;
-    const char* to;
+    std::string from, to;
     Choices choices;
     ScheduleSettings settings;
     double peak, step;  ///< bars

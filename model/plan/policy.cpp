@@ -5,10 +5,27 @@
 namespace spillway {
 namespace {
 
-bool shares_name(const Handle& handle, const Residual& residual) {
-  return std::ranges::any_of(residual.names, [&handle](const std::string& name) {
+bool shares_name(const Handle& handle, const std::vector<std::string>& names) {
+  return std::ranges::any_of(names, [&handle](const std::string& name) {
     return handle.name == name || std::ranges::find(handle.aliases, name) != handle.aliases.end();
   });
+}
+
+/// The handle that has one of these names, made where there is none yet.
+Handle& find_or_add(std::vector<Handle>& handles, const std::vector<std::string>& names,
+                    const std::string& id, Placement placement) {
+  auto handle =
+      std::ranges::find_if(handles, [&](const Handle& h) { return shares_name(h, names); });
+  if (handle == handles.end()) {
+    Handle fresh;
+    fresh.name = names.empty() ? id : names.front();
+    fresh.as_compiled = placement == Placement::kDevice ? Choice::kKeep : Choice::kOffload;
+    handle = handles.insert(handles.end(), std::move(fresh));
+  }
+  for (const std::string& name : names)
+    if (name != handle->name && std::ranges::find(handle->aliases, name) == handle->aliases.end())
+      handle->aliases.push_back(name);
+  return *handle;
 }
 
 }  // namespace
@@ -31,21 +48,22 @@ std::vector<Handle> make_handles(const ResidualTable& table, bool has_names,
   for (const ResidualId id : ids(table.residuals)) {
     const Residual& residual = table.residuals[id];
     if (has_names && residual.names.empty()) continue;
-    auto handle =
-        std::ranges::find_if(handles, [&](const Handle& h) { return shares_name(h, residual); });
-    if (handle == handles.end()) {
-      Handle fresh;
-      fresh.name = residual.names.empty() ? residual.id : residual.names.front();
-      fresh.as_compiled =
-          residual.placement == Placement::kDevice ? Choice::kKeep : Choice::kOffload;
-      handle = handles.insert(handles.end(), std::move(fresh));
-    }
-    for (const std::string& name : residual.names)
-      if (name != handle->name && std::ranges::find(handle->aliases, name) == handle->aliases.end())
-        handle->aliases.push_back(name);
-    handle->residuals.push_back(id);
-    handle->bytes += residual.total_bytes;
-    if (handle->fixed_because.empty()) handle->fixed_because = why_fixed[id.index];
+    Handle& handle = find_or_add(handles, residual.names, residual.id, residual.placement);
+    handle.residuals.push_back(id);
+    handle.bytes += residual.total_bytes;
+    if (handle.fixed_because.empty()) handle.fixed_because = why_fixed[id.index];
+  }
+  return handles;
+}
+
+std::vector<Handle> make_handles(const UnrolledTable& table, bool has_names) {
+  std::vector<Handle> handles;
+  for (const UnrolledId id : ids(table.residuals)) {
+    const UnrolledResidual& residual = table.residuals[id];
+    if (has_names && residual.names.empty()) continue;
+    Handle& handle = find_or_add(handles, residual.names, residual.id, residual.placement);
+    handle.unrolled.push_back(id);
+    handle.bytes += residual.total_bytes();
   }
   return handles;
 }

@@ -8,6 +8,7 @@
 
 #include "model/residuals/residuals.h"
 #include "model/state/training_state.h"
+#include "model/residuals/unrolled.h"
 
 namespace spillway {
 
@@ -21,7 +22,8 @@ struct Handle {
   std::string name;                  ///< the first of its names
   std::vector<std::string> aliases;  ///< the others
   std::vector<ResidualId> residuals;
-  Bytes bytes;  ///< of all its stacks on one device
+  std::vector<UnrolledId> unrolled = {};  ///< of a step whose layers are not scanned
+  Bytes bytes;                            ///< of all its stacks on one device
   Choice as_compiled = Choice::kKeep;
   std::string fixed_because;  ///< why it cannot be moved; empty when it can
   /// Why it must not be on the host, even where it was compiled so; empty when it may.
@@ -42,6 +44,9 @@ using Policy = std::vector<Choice>;
 /// set them. `why_fixed` says of each residual why it cannot be moved, or nothing.
 std::vector<Handle> make_handles(const ResidualTable& table, bool has_names,
                                  const std::vector<std::string>& why_fixed);
+
+/// The same of an unrolled step: a name with its values of all layers.
+std::vector<Handle> make_handles(const UnrolledTable& table, bool has_names);
 
 /// The policy the program was compiled with.
 Policy compiled_policy(const std::vector<Handle>& handles);

@@ -6,7 +6,9 @@
 
 #include "model/cost/run_time.h"
 #include "model/diagnostics/slice_offsets.h"
+#include "model/flags/known_flags.h"
 #include "model/plan/compiler_limit.h"
+#include "sim/rewrite/in_order.h"
 #include "sim/rewrite/pipeline_host_copies.h"
 #include "sim/rewrite/place_residuals.h"
 
@@ -60,6 +62,14 @@ Program rewrite_residuals(const Program& program, const MemoryAssignment& memory
   return place_residuals(smaller, left, table, there);
 }
 
+/// What a finished program does not say is taken as XLA's default.
+ScheduleSettings default_settings(const Program& program, const HardwareProfile& profile) {
+  const FlagContext context{newest_probed(), gpu_model(profile.device),
+                            has_only_common_parts(program)};
+  return schedule_settings({}, context)
+      .value_or(ScheduleSettings{.scheduler = {.hides_latencies = true}});
+}
+
 }  // namespace
 
 Evaluator::Evaluator(const Program& program, const Schedule& schedule,
@@ -75,18 +85,25 @@ Evaluator::Evaluator(const Program& program, const Schedule& schedule,
       residuals_(find_residuals(program, memory_, names)),
       state_(find_training_state(program)),
       state_bases_(program, memory_, state_, profile),
-      handles_(make_handles(residuals_, !names.names.empty(),
-                            reasons_to_stay(program, memory_, residuals_))),
+      unrolled_(residuals_.residuals.empty() ? find_unrolled_residuals(program, memory_, names)
+                                             : UnrolledTable()),
+      handles_(residuals_.residuals.empty()
+                   ? make_handles(unrolled_, !names.names.empty())
+                   : make_handles(residuals_, !names.names.empty(),
+                                  reasons_to_stay(program, memory_, residuals_))),
       costs_(costs(program, profile, topology)),
-      recompute_(program, memory_, residuals_) {
+      recompute_(program, memory_, residuals_),
+      unrolled_rewrite_(program, unrolled_) {
+  if (!unrolled_.residuals.empty()) residuals_.unmatched_names = unrolled_.unmatched_names;
   for (Handle& handle : handles_) {
     std::string first;
     bool none = true;
-    for (const ResidualId id : handle.residuals) {
-      const std::string& why = recompute_.why_not(id);
+    const auto add = [&](const std::string& why) {
       none &= !why.empty();
       if (first.empty()) first = why;
-    }
+    };
+    for (const ResidualId id : handle.residuals) add(recompute_.why_not(id));
+    for (const UnrolledId id : handle.unrolled) add(unrolled_rewrite_.why_not_recomputed(id));
     if (none) handle.saved_because = first;
   }
   if (reloads_wrong_layers(program, memory_, residuals_))
@@ -94,11 +111,35 @@ Evaluator::Evaluator(const Program& program, const Schedule& schedule,
       if (handle.fixed_because.empty())
         handle.device_only_because =
             "this build of XLA reloads the wrong layers of offloaded stacks (reads-wrong-slice)";
-  for (Handle& handle : make_state_handles(program, memory_, state_))
+  for (Handle& handle : make_state_handles(program, memory_, state_)) {
+    if (!unrolled_.residuals.empty() && handle.fixed_because.empty())
+      handle.fixed_because =
+          "the layers are not scanned, and what XLA makes of state on the host there is not known";
     handles_.push_back(std::move(handle));
+  }
 }
 
 Program Evaluator::rewrite(const Policy& policy) const {
+  Program planned = change(policy);
+  if (unrolled_.residuals.empty() || is_as_compiled(planned, program_)) return planned;
+  const Schedule given = text_schedule(planned).value();
+  const MemoryTotals totals = sum_totals(assign_memory(planned, given));
+  const Reordered ordered = reorder(planned, given, profile_,
+                                    order_options(default_settings(program_, profile_), totals));
+  return in_order(ordered.program, ordered.order.schedule);
+}
+
+Program Evaluator::change_unrolled(const Policy& policy) const {
+  std::vector<UnrolledChange> changes;
+  for (std::size_t k = 0; k < handles_.size(); ++k)
+    for (const UnrolledId id : handles_[k].unrolled)
+      for (std::uint32_t layer = 0; layer < unrolled_.layers.size(); ++layer)
+        changes.push_back({id, layer, policy[k]});
+  return policy == compiled_policy(handles_) ? program_ : unrolled_rewrite_.run(changes);
+}
+
+Program Evaluator::change(const Policy& policy) const {
+  if (!unrolled_.residuals.empty()) return change_unrolled(policy);
   std::vector<ResidualId> recomputed;
   std::vector<PlacementChange> changes;
   std::vector<StateChange> state;
@@ -181,7 +222,7 @@ Result<PolicyCase> Evaluator::evaluate(const Policy& policy,
     return Error{ErrorKind::kUsage, "an order made by a profile is not modelled", {}, "", ""};
   if (settings.async_computes < 1 || settings.collectives < 1)
     return Error{ErrorKind::kUsage, "XLA cannot order with a limit below 1", {}, "", ""};
-  Program planned = rewrite(policy);
+  Program planned = change(policy);
   if (settings.pipelines_host_copies) {
     if (!is_as_compiled(planned, program_))
       return Error{

@@ -10,6 +10,7 @@
 #include "model/plan/policy.h"
 #include "sim/planner/state_bases.h"
 #include "sim/rewrite/recompute.h"
+#include "sim/rewrite/unrolled.h"
 #include "sim/schedule/reorder.h"
 #include "sim/simulate.h"
 
@@ -40,8 +41,11 @@ class Evaluator {
   const MemoryAssignment& memory() const { return memory_; }
   const ResidualTable& residuals() const { return residuals_; }
   const TrainingState& state() const { return state_; }
+  /// Empty where the layers are scanned.
+  const UnrolledTable& unrolled() const { return unrolled_; }
 
-  /// The program under a policy.
+  /// The program under a policy. Where layers are not scanned, in the order that XLA would make of
+  /// it under its default flags.
   Program rewrite(const Policy& policy) const;
   /// Thread-safe, both. An error: it cannot be simulated (simulate.h).
   Result<PolicyCase> evaluate(const Policy& policy) const;
@@ -55,6 +59,8 @@ class Evaluator {
   Seconds lower_bound() const;
 
  private:
+  Program change(const Policy& policy) const;
+  Program change_unrolled(const Policy& policy) const;
   PolicyCase case_of(const Policy& policy, const SimResult& sim) const;
   Result<PolicyCase> run(const Policy& policy, const Program& program,
                          const Schedule& schedule) const;
@@ -71,9 +77,11 @@ class Evaluator {
   ResidualTable residuals_;
   TrainingState state_;
   StateBases state_bases_;
+  UnrolledTable unrolled_;
   std::vector<Handle> handles_;  ///< names first, then state
   CostTable costs_;
   RecomputeRewrite recompute_;
+  UnrolledRewrite unrolled_rewrite_;
 };
 
 }  // namespace spillway

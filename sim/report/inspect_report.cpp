@@ -97,16 +97,40 @@ std::string live_text(const MemoryReport& memory, const ResidualTable& residuals
   return text;
 }
 
+template <typename AnyResidual>
+std::string name_text(const AnyResidual& r) {
+  std::string text;
+  for (const std::string& name : r.names) text += (text.empty() ? "" : "=") + name;
+  if (r.names.empty()) return "-";
+  return r.evidence == NameEvidence::kGuess ? text + " ?" : text;
+}
+
+std::string unrolled_text(const UnrolledTable& table) {
+  TextTable rows({"id", "name", ">layers", ">a layer", ">total", "where", ">made", ">last fwd",
+                  ">first bwd", ">last use", "producer"});
+  for (const UnrolledResidual& r : table.residuals) {
+    const UnrolledValue& last = r.layers.back();
+    rows.add({r.id, name_text(r), std::to_string(r.layers.size()),
+              format_bytes(r.bytes_per_layer()), format_bytes(r.total_bytes()),
+              std::string(name_of(r.placement)), std::to_string(last.defined_at.value()),
+              std::to_string(last.last_forward_use.value()),
+              std::to_string(last.first_backward_use.value()),
+              std::to_string(last.last_use.value()), r.source.substr(r.source.rfind('/') + 1)});
+  }
+  return "Residuals: saved by the forward part, read by the backward part of each layer (positions "
+         "in the schedule, of the last layer)\n" +
+         rows.text();
+}
+
 std::string residual_text(const ResidualTable& table) {
   if (table.residuals.empty())
-    return "Residuals\n  none: no stacked array is written in one loop and read in a later one "
-           "(layers not scanned?)\n";
+    return "Residuals\n  none: no stacked array is written in one loop and read in a later one, "
+           "and "
+           "no value crosses layer by layer\n";
   TextTable rows({"id", "name", ">layers", ">a layer", ">total", "where", ">made", ">last fwd",
                   ">first bwd", ">last use", "producer"});
   for (const Residual& r : table.residuals) {
-    const std::string name =
-        r.names.empty() ? "-" : joined_names(r) + (r.evidence == NameEvidence::kGuess ? " ?" : "");
-    rows.add({r.id, name, std::to_string(r.layers), format_bytes(r.bytes_per_layer),
+    rows.add({r.id, name_text(r), std::to_string(r.layers), format_bytes(r.bytes_per_layer),
               format_bytes(r.total_bytes), std::string(name_of(r.placement)),
               std::to_string(r.defined_at.value()), std::to_string(r.last_forward_use.value()),
               std::to_string(r.first_backward_use.value()), std::to_string(r.last_use.value()),
@@ -140,6 +164,34 @@ Json residual_json(const Residual& r) {
           {"copied_between_loops", r.copied_between_loops},
           {"source", r.source},
           {"op_name", r.op_name}};
+}
+
+Json layer_json(const UnrolledValue& value) {
+  return {{"defined_at", value.defined_at.value()},
+          {"last_forward_use", value.last_forward_use.value()},
+          {"first_backward_use", value.first_backward_use.value()},
+          {"last_use", value.last_use.value()}};
+}
+
+/// Positions are those of the last layer, as an iteration stands for all in a loop; `by_layer` has
+/// each.
+Json residual_json(const UnrolledResidual& r) {
+  Json json = {{"id", r.id},
+               {"names", r.names},
+               {"name_evidence", name_of(r.evidence)},
+               {"layers", r.layers.size()},
+               {"bytes_per_layer", r.bytes_per_layer().value()},
+               {"total_bytes", r.total_bytes().value()},
+               {"placement", name_of(r.placement)},
+               {"slice", to_string(r.shape)}};
+  json.update(layer_json(r.layers.back()));
+  json["layer_input"] = r.is_layer_input;
+  json["copied_between_loops"] = false;
+  json["source"] = r.source;
+  json["op_name"] = r.op_name;
+  json["by_layer"] = Json::array();
+  for (const UnrolledValue& value : r.layers) json["by_layer"].push_back(layer_json(value));
+  return json;
 }
 
 Json memory_json(const MemoryReport& memory) {
@@ -197,6 +249,11 @@ InspectReport with_memory(const Program& program, const NameList& names,
   report.memory = make_memory_report(program, assignment);
   report.minimal_order = order;
   report.residuals = find_residuals(program, assignment, names);
+  if (report.residuals.residuals.empty()) {
+    report.unrolled = find_unrolled_residuals(program, assignment, names);
+    if (!report.unrolled.residuals.empty())
+      report.residuals.unmatched_names = report.unrolled.unmatched_names;
+  }
   std::optional<Bytes> cost;
   if (order) cost = report.memory->totals.total_device - order->total_device;
   report.diagnostics =
@@ -241,7 +298,8 @@ std::string render_text(const InspectReport& report) {
                                  format_flops(report.flops.all_per_step)));
   if (report.memory) {
     sections.push_back(live_text(*report.memory, report.residuals));
-    sections.push_back(residual_text(report.residuals));
+    sections.push_back(report.unrolled.residuals.empty() ? residual_text(report.residuals)
+                                                         : unrolled_text(report.unrolled));
   }
   if (!report.diagnostics.empty()) sections.push_back(diagnostics_text(report.diagnostics));
   return join(sections, "\n");
@@ -267,6 +325,8 @@ std::string render_json(const InspectReport& report) {
   json["xla_cost_analysis_flops"] = report.flops.xla_cost_analysis.value();
   json["residuals"] = Json::array();
   for (const Residual& r : report.residuals.residuals)
+    json["residuals"].push_back(residual_json(r));
+  for (const UnrolledResidual& r : report.unrolled.residuals)
     json["residuals"].push_back(residual_json(r));
   json["live_at_peak"] = Json::array();
   json["hbm_curve"] = Json::array();

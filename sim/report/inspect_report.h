@@ -9,6 +9,7 @@
 #include "model/memory/memory_report.h"
 #include "model/program/program.h"
 #include "model/residuals/residuals.h"
+#include "model/residuals/unrolled.h"
 #include "sim/schedule/memory_scheduler.h"
 
 namespace spillway {
@@ -24,6 +25,7 @@ struct InspectReport {
   /// What the program would need in an order made for memory; absent where nobody asked.
   std::optional<MinimalOrder> minimal_order;
   ResidualTable residuals;
+  UnrolledTable unrolled;  ///< instead of these, where layers are not scanned
   ProgramFlops flops;
   std::vector<Diagnostic> diagnostics;
 };

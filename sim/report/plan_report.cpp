@@ -121,7 +121,8 @@ Result<Explanation> explain(const PlanReport& report, const std::string& asked) 
     if (handle.name != name && std::ranges::find(handle.aliases, name) == handle.aliases.end())
       continue;
     const Reason& reason = report.plan.reasons[k];
-    return Explanation{name, reason.choice, handle.bytes, handle.residuals.size(), reason.text};
+    return Explanation{name, reason.choice, handle.bytes,
+                       handle.residuals.size() + handle.unrolled.size(), reason.text};
   }
   if (std::ranges::find(report.unmatched, name) != report.unmatched.end())
     return Explanation{name, std::nullopt, Bytes(0), 0,

@@ -18,6 +18,9 @@ ComputationId wrap(ProgramEditor& program, const Node& collective,
     return attribute.name == "control-predecessors";  // they stay outside
   });
   inner.instruction.name = program.text("wrapped." + std::string(collective.instruction.name));
+  std::erase_if(inner.attributes, [](const Attribute& attribute) {
+    return attribute.name == "control-predecessors";  // the start has them
+  });
   for (std::uint32_t k = 0; k < operands.size(); ++k) {
     const Handle parameter = wrapper.add(make_parameter(program.text("param_" + std::to_string(k)),
                                                         k, operands[k], *program.storage()));
@@ -53,6 +56,9 @@ void open(ProgramEditor& program, ComputationId id, Handle handle) {
   start.attributes = handed_on(collective, Opcode::kAsyncStart);
   const Handle start_handle = editor.add(std::move(start));
   editor.move_before(start_handle, handle);
+  for (const Attribute& attribute : collective.attributes)
+    if (attribute.name == "control-predecessors")
+      editor[start_handle].attributes.push_back(attribute);
   Node& done = editor[handle];
   done = make_node(collective.instruction.name, Opcode::kAsyncDone, collective.instruction.shape);
   done.operands = {{start_handle, 0}};

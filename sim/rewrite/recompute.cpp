@@ -7,6 +7,7 @@
 #include "model/program/call_graph.h"
 #include "model/program/loop_scalar.h"
 #include "sim/rewrite/async_slice.h"
+#include "sim/rewrite/clone_called.h"
 #include "sim/rewrite/drop_dead.h"
 #include "sim/rewrite/loop_carry.h"
 #include "sim/rewrite/merge_equal.h"
@@ -104,7 +105,6 @@ class LayerRecomputation {
   Reference converted(const Residual& residual, Reference value, Shape shape);
   Reference renamed(Reference value, Shape shape, std::string_view name);
   Handle clone(const ComputationEditor& from, Handle handle, std::vector<Reference> operands);
-  ComputationId clone_called(ComputationId id);
 
   const Program& program_;
   const MemoryAssignment& memory_;
@@ -245,29 +245,10 @@ Reference LayerRecomputation::layer_counter() {
 
 Handle LayerRecomputation::clone(const ComputationEditor& from, Handle handle,
                                  std::vector<Reference> operands) {
-  Node node = from[handle];
+  Node node = clone_node(program_, out_, from[handle],
+                         std::string(from[handle].instruction.name) + std::string(kSuffix));
   node.operands = std::move(operands);
-  node.instruction.name = out_.text(std::string(node.instruction.name) + std::string(kSuffix));
-  std::erase_if(node.attributes, [](const Attribute& attribute) {
-    return attribute.name == "control-predecessors";  // they name what stays in the forward loop
-  });
-  if (is_control_flow(node.instruction.opcode) || is_async_start(node.instruction.opcode))
-    for (ComputationId& called : node.called) called = clone_called(called);
   return backward_.add(std::move(node));
-}
-
-/// What runs has one caller: a copy is called by the copy, and so down.
-ComputationId LayerRecomputation::clone_called(ComputationId id) {
-  const Computation& original = program_[id];
-  bool calls = false;
-  for (const InstructionIndex i : original.instructions())
-    calls |= runs_what_it_calls(original[i].opcode);
-  if (!calls) return out_.add(program_.computations[id]);
-  ComputationEditor copy(original);
-  for (const InstructionIndex i : original.instructions())
-    if (runs_what_it_calls(original[i].opcode))
-      for (ComputationId& called : copy[i.index].called) called = clone_called(called);
-  return out_.add(copy.finish(original.name(), out_.storage()));
 }
 
 RecomputeRewrite::RecomputeRewrite(const Program& program, const MemoryAssignment& memory,

@@ -105,7 +105,9 @@ bool is_combined(const Computation& computation, InstructionIndex i) {
 
 class KeyWalk {
  public:
-  KeyWalk(const Program& program, InstructionId loop) : program_(program), loop_(loop) {}
+  /// Without a loop scalars count as any other value.
+  KeyWalk(const Program& program, std::optional<InstructionId> loop)
+      : program_(program), loop_(loop) {}
 
   /// Keys of all instructions of a computation whose parameters have these.
   std::vector<Keys> walk(const CallFrame& frame, const std::vector<Keys>& parameters) {
@@ -165,20 +167,20 @@ class KeyWalk {
   }
 
   const Program& program_;
-  const InstructionId loop_;
+  const std::optional<InstructionId> loop_;
   std::map<ComputationId, ValueKey> contents_;
 };
 
 /// What a scalar comes to in two iterations stands for all of them: indices are linear.
 std::optional<ValueKey> KeyWalk::counted(const CallFrame& frame, InstructionIndex i, Shape shape) {
-  if (!is_integer_scalar(shape)) return std::nullopt;
+  if (!loop_ || !is_integer_scalar(shape)) return std::nullopt;
   std::vector<CallFrame> chain;
   for (const CallFrame* at = &frame; at != nullptr; at = at->outer) chain.push_back(*at);
   KeyMaker maker;
   maker.add(std::string_view("scalar"));
   for (const std::int64_t iteration : {0, 1}) {
     for (std::size_t k = 0; k + 1 < chain.size(); ++k) chain[k].outer = &chain[k + 1];
-    chain.back().loop = LoopMoment{loop_, iteration};
+    chain.back().loop = LoopMoment{*loop_, iteration};
     const auto value = scalar_value(program_, chain.front(), Operand{i, 0}, Follow::kCounter);
     if (!value) return std::nullopt;
     maker.add(static_cast<std::uint64_t>(*value));
@@ -258,6 +260,17 @@ Keys KeyWalk::keys_of(const CallFrame& frame, InstructionIndex i,
       return below(computation, {operands[0].instruction, operands[0].node + start.element_node(1)},
                    known);
     }
+    case Opcode::kCopyStart: {
+      KeyMaker maker;
+      maker.add(std::string_view("start"));
+      maker.add(known[operands[0].instruction.index][operands[0].node]);
+      Keys keys = derived(maker, in.shape);
+      if (in.shape.is_flat_tuple())
+        keys[1] = known[operands[0].instruction.index][operands[0].node];
+      return keys;
+    }
+    case Opcode::kCopyDone:
+      return {known[operands[0].instruction.index][operands[0].node + 1]};
     default:
       break;
   }
@@ -328,10 +341,28 @@ ValueKeys::ValueKeys(const Program& program, InstructionId loop) : program_(prog
   keys_ = KeyWalk(program, loop).walk(frame, carry);
 }
 
+ValueKeys::ValueKeys(const Program& program) : program_(program) {
+  std::vector<Keys> arguments;
+  const Computation& entry = program.entry_computation();
+  for (const InstructionIndex parameter : entry.parameters()) {
+    KeyMaker maker;
+    maker.add(std::string_view("parameter"));
+    maker.add(std::uint64_t{arguments.size()});
+    Keys& keys = arguments.emplace_back();
+    for (ShapeNodeIndex node = 0; node < entry[parameter].shape.node_count(); ++node) {
+      KeyMaker one = maker;
+      one.add(std::uint64_t{node});
+      keys.push_back(one.key());
+    }
+  }
+  keys_ = KeyWalk(program, std::nullopt).walk(CallFrame{program.entry}, arguments);
+}
+
 std::optional<ValueKey> ValueKeys::update_key(InstructionId writer, std::uint32_t stack) const {
-  const ComputationId body = body_of(program_, loop_);
-  const CallFrame frame{body, {}, nullptr, LoopMoment{loop_, 0}};
-  KeyWalk walk(program_, loop_);
+  check(loop_.has_value(), "an update of a stack is asked for outside a loop");
+  const ComputationId body = body_of(program_, *loop_);
+  const CallFrame frame{body, {}, nullptr, LoopMoment{*loop_, 0}};
+  KeyWalk walk(program_, *loop_);
   if (writer.computation == body) return walk.update_key(frame, writer.instruction, stack, keys_);
   for (const InstructionIndex i : program_[body].instructions()) {
     if (program_[body][i].opcode != Opcode::kAsyncStart ||

@@ -1,8 +1,9 @@
-// Which values of a loop body are the same: a key for each, equal where two are computed alike from
-// the same things, however XLA has fused, renamed or wrapped the computation.
+// Which values of a loop body, or of the entry, are the same: a key for each, equal where two are
+// computed alike from the same things, however XLA has fused, renamed or wrapped the computation.
 //
-// What a key sees through: renamings (bitcast, reshape), copies that keep the layout, fusions,
-// asynchronous wrappers. A scalar that hangs on the loop's counter alone counts by what it comes
+// What a key sees through: renamings (bitcast, reshape), copies that keep the layout or change the
+// memory space, fusions, asynchronous wrappers, and that a collective is combined with others. A
+// scalar that hangs on the loop's counter alone counts by what it comes
 // to, so that two ways of writing "the layer of this iteration" agree.
 #pragma once
 
@@ -24,18 +25,21 @@ class ValueKeys {
  public:
   /// Keys of the body of `loop`. The program must outlive them.
   ValueKeys(const Program& program, InstructionId loop);
+  /// Keys of the entry.
+  explicit ValueKeys(const Program& program);
 
-  /// The key of a value of the body.
+  /// The key of a value of the body, or of the entry.
   ValueKey operator[](Operand value) const { return keys_[value.instruction.index][value.node]; }
 
   /// The key of what a slice update writes into operand number `stack` of `writer`, which stands in
-  /// the body or in what a start there wraps; empty where it is no such update.
+  /// the body or in what a start there wraps; empty where it is no such update. Of a loop's
+  /// keys only.
   std::optional<ValueKey> update_key(InstructionId writer, std::uint32_t stack) const;
 
  private:
   std::vector<std::vector<ValueKey>> keys_;  ///< by instruction and node of its shape
   const Program& program_;
-  InstructionId loop_;
+  std::optional<InstructionId> loop_;
 };
 
 }  // namespace spillway

@@ -102,6 +102,10 @@ class ToyRun {
         return run(computation.called(id.instruction)[0], in);
       case Opcode::kAsyncStart:
         return join({join(in), run(computation.called(id.instruction)[0], in), Tree{{0}}});
+      case Opcode::kCopyStart:
+        return join({in[0], in[0], Tree{{0}}});
+      case Opcode::kCopyDone:
+        return {in[0][1]};
       case Opcode::kAsyncDone: {
         const Shape start = computation.shape_of(computation.operands(id.instruction)[0]);
         const auto from = in[0].begin() + start.element_node(1);

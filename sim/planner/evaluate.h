@@ -37,6 +37,10 @@ class Evaluator {
             std::optional<CopyStreams> copy_streams = {});
 
   const std::vector<Handle>& handles() const { return handles_; }
+  /// Of the program, at least one.
+  std::size_t instruction_count() const {
+    return std::max<std::size_t>(1, program_.instruction_count());
+  }
   /// Of the program as compiled.
   const MemoryAssignment& memory() const { return memory_; }
   const ResidualTable& residuals() const { return residuals_; }

@@ -46,8 +46,7 @@ class Search {
       if (const auto wrong = simulate_all({policy})) return *wrong;
       result.baselines.push_back({baseline.name, cases_.at(policy)});
     }
-    result.proven =
-        movable_.size() < 20 && (std::size_t{1} << movable_.size()) <= options_.exhaustive_limit;
+    result.proven = movable_.size() < 20 && (std::size_t{1} << movable_.size()) <= most_policies();
     if (const auto wrong = result.proven ? search_all() : improve()) return *wrong;
     choose(result);
     if (const auto wrong = explain(result)) return *wrong;
@@ -59,6 +58,10 @@ class Search {
   // These simulate, and return the error of the first policy for which that failed.
   std::optional<Error> simulate_all(std::vector<Policy> policies);
   std::optional<Error> search_all();
+  std::size_t most_policies() const {
+    return std::min(options_.exhaustive_limit,
+                    options_.instruction_limit / evaluator_.instruction_count());
+  }
   std::optional<Error> improve();
   std::optional<Error> explain(PlanResult& result);
 

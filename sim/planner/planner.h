@@ -25,6 +25,9 @@ struct PlanOptions {
   std::size_t threads = 2;  ///< the result does not depend on it
   /// Spaces up to this many policies are searched whole; larger ones by improving step by step.
   std::size_t exhaustive_limit = 1024;
+  /// The same where it is fewer: so many instructions, each policy's counted, are simulated in some
+  /// ten seconds. Programs of unrolled layers have tens of thousands.
+  std::size_t instruction_limit = 6'000'000;
 };
 
 struct PlanResult {

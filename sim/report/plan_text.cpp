@@ -245,8 +245,11 @@ std::string render_text(const PlanReport& report) {
 
 std::string render_text(const Explanation& e) {
   if (!e.choice) return fmt::format("{}: {}\n", e.name, e.text);
-  return fmt::format("{}: {}, {} on one device, {} residual(s)\n  {}\n", e.name, name_of(*e.choice),
-                     format_bytes(e.bytes), e.residuals, e.text);
+  // State has none.
+  const std::string residuals =
+      e.residuals > 0 ? fmt::format(", {} residual(s)", e.residuals) : std::string();
+  return fmt::format("{}: {}, {} on one device{}\n  {}\n", e.name, name_of(*e.choice),
+                     format_bytes(e.bytes), residuals, e.text);
 }
 
 }  // namespace spillway

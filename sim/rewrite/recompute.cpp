@@ -99,6 +99,8 @@ class LayerRecomputation {
   Reference saved_value(const Residual& residual);
   Reference slice_of(ResidualId id);
   Reference value_of(Reference forward);
+  bool updates_in_place(const Node& node) const;
+  Reference part_of(Reference forward);
   Reference carried_value(std::uint32_t element);
   Reference value_around(Reference of_caller);
   Reference layer_counter();
@@ -116,6 +118,7 @@ class LayerRecomputation {
   ComputationEditor &forward_, &backward_, &caller_;
   LoopCarry carry_;
   std::map<Handle, Handle> clones_, clones_around_;
+  std::map<std::pair<Handle, ShapeNodeIndex>, Handle> parts_;
   std::map<ResidualId, Reference> slices_;
   std::optional<Reference> counter_;
 };
@@ -189,12 +192,43 @@ Reference LayerRecomputation::value_of(Reference forward) {
   }
   const auto known = clones_.find(forward.handle);
   if (known != clones_.end()) return {known->second, forward.node};
+  if (updates_in_place(forward_[forward.handle])) return part_of(forward);
   std::vector<Reference> operands;
   for (std::size_t k = 0; k < forward_[forward.handle].operands.size(); ++k)
     operands.push_back(value_of(forward_[forward.handle].operands[k]));
   const Handle handle = clone(forward_, forward.handle, std::move(operands));
   clones_[forward.handle] = handle;
   return {handle, forward.node};
+}
+
+/// Whether a fusion gives updated stacks beside other values.
+bool LayerRecomputation::updates_in_place(const Node& node) const {
+  if (node.instruction.opcode != Opcode::kFusion || !node.instruction.shape.is_flat_tuple())
+    return false;
+  const Computation& fused = *out_.computation(node.called[0]);
+  for (std::uint32_t k = 0; k < node.operands.size(); ++k)
+    if (find_update(fused, k)) return true;
+  return false;
+}
+
+/// One result of such a fusion, by itself: the stacks stay in the forward loop.
+Reference LayerRecomputation::part_of(Reference forward) {
+  const auto known = parts_.find({forward.handle, forward.node});
+  if (known != parts_.end()) return {known->second, 0};
+  const Node original = forward_[forward.handle];
+  const auto fused = out_.computation(original.called[0]);
+  const std::uint32_t output = original.instruction.shape.path(forward.node)[0];
+  const FusionPart part =
+      cut_fusion(*fused, fused->operands(fused->root().instruction)[output], {},
+                 std::string(fused->name()) + std::string(kSuffix), out_.storage());
+  std::vector<Reference> operands;
+  for (const std::uint32_t number : part.parameters)
+    operands.push_back(value_of(original.operands[number]));
+  const Handle handle = clone(forward_, forward.handle, std::move(operands));
+  backward_[handle].instruction.shape = part.computation->shape_of(part.computation->root());
+  backward_[handle].called = {out_.add(part.computation)};
+  parts_[{forward.handle, forward.node}] = handle;
+  return {handle, 0};
 }
 
 Reference LayerRecomputation::carried_value(std::uint32_t element) {

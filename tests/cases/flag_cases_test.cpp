@@ -67,11 +67,11 @@ TEST_CASE("C25: a line of flags is answered before XLA ends the process at it") 
 TEST_CASE("C25: an unknown version is refused") {
   testing::check_refused(
       "flags --jaxlib 0.99.0", 2,
-      "error: the flags of jaxlib 0.99.0 are not known here: it is newer than 0.12.0.1\n  known "
+      "error: jaxlib 0.99.0 is not known here: it is newer than 0.12.0.1\n  known "
       "are 0.4.31 to 0.12.0.1\n");
   testing::check_refused(
       "plan examples/jax/dumps/keep --hw gb200 --jaxlib 0.99.0", 2,
-      "error: the flags of jaxlib 0.99.0 are not known here: it is newer than 0.12.0.1\n  known "
+      "error: jaxlib 0.99.0 is not known here: it is newer than 0.12.0.1\n  known "
       "are 0.4.31 to 0.12.0.1\n");
 }
 

@@ -125,7 +125,8 @@ TEST_CASE("a flag that cannot be tried is refused") {
   };
   const Row rows[] = {
       {"",
-       "nothing is asked; give --set NAME=CHOICE, --flag NAME=VALUE, --batch or --seq with "
+       "error: nothing is asked\n  give --set NAME=CHOICE, --flag NAME=VALUE, --batch or --seq "
+       "with "
        "--second, or --accumulation\n"},
       {"--flag xla_gpu_memory_limit_slop_factor",
        "error: --flag 'xla_gpu_memory_limit_slop_factor' is not NAME=VALUE\n  for example --flag "
@@ -290,8 +291,8 @@ TEST_CASE("a plan for which nothing fits answers no, in every form") {
     const char* budget;
     bool fits;
   };
-  const Row rows[] = {{"--mem-fraction 0.15", false},
-                      {"--mem-fraction 0.16", true},
+  const Row rows[] = {{"--mem-fraction 0.13", false},
+                      {"--mem-fraction 0.14", true},
                       {"--hbm-limit 29GiB --host-limit 152GiB", true},
                       {"--hbm-limit 28GiB --host-limit 152GiB", false},
                       {"--hbm-limit 29GiB --host-limit 151GiB", false}};

@@ -61,18 +61,18 @@ TEST_CASE("the JSON of plan keeps its contract") {
     const char* machine;
     BudgetWishes wishes;
     bool fits;
-    std::size_t names;
+    std::size_t names;  ///< and the two classes of state
   };
   const Row rows[] = {
-      {"JAX's pool", "keep", "gb200", {}, true, 6},
+      {"JAX's pool", "keep", "gb200", {}, true, 8},
       {"most of the HBM",
        "offload_qkv",
        "gb200",
        {.hbm_limit = {}, .fraction = 0.95, .host_limit = {}},
        true,
-       4},
-      {"another machine", "offload_all", "h100", {}, true, 6},
-      {"nothing fits", "keep", "gb200", hbm_limit(Bytes(1)), false, 6},
+       6},
+      {"another machine", "offload_all", "h100", {}, true, 8},
+      {"nothing fits", "keep", "gb200", hbm_limit(Bytes(1)), false, 8},
   };
   for (const Row& row : rows) {
     CAPTURE(row.name);
@@ -138,7 +138,8 @@ TEST_CASE("every name explains itself, by any of its names") {
     const auto lines = testing::lines_of(text);
     REQUIRE(lines.size() == 2);
     CHECK(lines[0] == handle.name + ": " + std::string(name_of(report.plan.best.policy[k])) + ", " +
-                          format_bytes(handle.bytes) + " on one device, 1 residual(s)");
+                          format_bytes(handle.bytes) + " on one device" +
+                          (handle.state ? "" : ", 1 residual(s)"));
     CHECK(lines[1] == "  " + report.plan.reasons[k].text);
   }
   const auto text_of = [&](const std::string& name) {
@@ -169,7 +170,7 @@ TEST_CASE("a name that nobody knows is the user's mistake") {
     CHECK(to_text(explanation.error()) ==
           "error: --explain knows no name '" + std::string(row.name) + "'\n  " + row.nearest +
               "known are decoder_layer_input, query_proj, key_proj, value_proj, mlpwi_0, mlpwi_1, "
-              "dropped");
+              "optimizer, params, dropped");
   }
 }
 

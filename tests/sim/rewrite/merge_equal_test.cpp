@@ -85,7 +85,7 @@ TEST_CASE("two ways of writing the same computation") {
   %old = f32[1,8]{1,0} fusion(%p#2, %p#0), kind=kLoop, calls=%sliced
   %flat = f32[8]{0} bitcast(%old)
   %out = f32[8]{0} add(%flat, %new.flat))") ==
-        "p old(p#3,p#1) flat(old) new.flat(old) out(flat,new.flat)");
+        "p old(p#3,p#1) new.flat(old) flat(old) out(flat,new.flat)");
 }
 
 TEST_CASE("another layer is another value") {

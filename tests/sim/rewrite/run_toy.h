@@ -111,10 +111,6 @@ class ToyRun {
         const auto from = in[0].begin() + start.element_node(1);
         return Tree(from, from + shape.node_count());
       }
-      case Opcode::kCopyStart:
-        return join({in[0], in[0], Tree{{0}}});
-      case Opcode::kCopyDone:
-        return {in[0][1]};
       case Opcode::kWhile: {
         Tree state = in[0];
         for (auto left = known_trip_count(computation, id.instruction).value(); left > 0; --left)

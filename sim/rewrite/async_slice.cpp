@@ -230,6 +230,34 @@ Handle split_update(ProgramEditor& program, ComputationId body_id, Handle writer
   return done;
 }
 
+/// Whoever reads from a fusion what it only hands on reads it where it comes from: `value`, the
+/// fusion's last operand.
+void drop_handed_on(ProgramEditor& program, ComputationId body_id, Handle fusion, Reference value) {
+  ComputationEditor& body = program.edit(body_id);
+  const std::shared_ptr<const Computation> fused = program.computation(body[fusion].called[0]);
+  const auto last = static_cast<std::uint32_t>(fused->parameters().size() - 1);
+  const Operand root = fused->root();
+  const Shape shape = body[fusion].instruction.shape;
+  const std::string name(body[fusion].instruction.name);
+  const auto hand_on = [&](ShapeNodeIndex node) {
+    Node renaming = make_node(program.text(name + ".handed_on"), Opcode::kBitcast, shape.at(node));
+    renaming.operands = {value};
+    body.redirect({fusion, node}, {body.add(std::move(renaming)), 0});
+  };
+  if (!shape.is_tuple()) {
+    if (find_parameter(*fused, root) != last) return;
+    hand_on(0);
+    body.erase(fusion);
+    return;
+  }
+  if ((*fused)[root.instruction].opcode != Opcode::kTuple) return;
+  for (std::uint32_t k = shape.tuple_size(); k-- > 0;) {
+    if (find_parameter(*fused, fused->operands(root.instruction)[k]) != last) continue;
+    hand_on(shape.element_node(k));
+    drop_fusion_output(program, body_id, fusion, k);
+  }
+}
+
 void split_read(ProgramEditor& program, ComputationId body_id, Handle reader, std::uint32_t operand,
                 const std::string& name, std::optional<Reference>& slice) {
   ComputationEditor& body = program.edit(body_id);
@@ -260,6 +288,7 @@ void split_read(ProgramEditor& program, ComputationId body_id, Handle reader, st
               cut_fusion(*fused, fused->root(), {Cut{slices, body.shape_of(*slice)}},
                          "rest." + name, program.storage()));
   body[reader].operands.push_back(*slice);
+  drop_handed_on(program, body_id, reader, *slice);
 }
 
 std::optional<Handle> fold_read(ProgramEditor& program, ComputationId body_id, Handle done) {

@@ -30,6 +30,10 @@ void split_read(ProgramEditor& program, ComputationId body, ComputationEditor::H
                 std::uint32_t operand, const std::string& name,
                 std::optional<ComputationEditor::Reference>& slice);
 
+/// Has those who read what a fusion only hands on, `value`, its last operand, read `value`.
+void drop_handed_on(ProgramEditor& program, ComputationId body, ComputationEditor::Handle fusion,
+                    ComputationEditor::Reference value);
+
 /// The inverse of split_read, for a slice within HBM: fusions of loops and reductions that read
 /// what `done` brings slice the stack themselves, as XLA lets them. Where nobody else reads it the
 /// pair goes; the done if it stays.

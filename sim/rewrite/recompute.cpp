@@ -9,6 +9,8 @@
 #include "sim/rewrite/async_slice.h"
 #include "sim/rewrite/clone_called.h"
 #include "sim/rewrite/drop_dead.h"
+#include "sim/rewrite/form_fusions.h"
+#include "sim/rewrite/fuse_epilogue.h"
 #include "sim/rewrite/loop_carry.h"
 #include "sim/rewrite/merge_equal.h"
 #include "sim/rewrite/place_residuals.h"
@@ -369,6 +371,17 @@ std::string RecomputeRewrite::find_reason(const Layers& layers, ResidualId id) c
   return "";
 }
 
+/// The loops of these names, wherever their instructions stand by now.
+static std::vector<InstructionId> touched_loops(const Program& program,
+                                                const std::set<std::string_view>& names) {
+  std::vector<InstructionId> loops;
+  for (const ComputationId id : ids(program.computations))
+    for (const InstructionIndex i : program[id].instructions())
+      if (program[id][i].opcode == Opcode::kWhile && names.contains(program[id][i].name))
+        loops.push_back({id, i});
+  return loops;
+}
+
 Program RecomputeRewrite::run(const std::vector<ResidualId>& wanted) const {
   std::set<ResidualId> recomputed;
   for (const ResidualId id : wanted)
@@ -376,15 +389,21 @@ Program RecomputeRewrite::run(const std::vector<ResidualId>& wanted) const {
   if (recomputed.empty()) return program_;
   ProgramEditor out(program_);
   std::vector<InstructionId> touched;
+  std::set<std::string_view> names;
   for (const Layers& layers : layers_) {
     const auto is_wanted = [&](ResidualId id) { return recomputed.contains(id); };
     if (std::ranges::none_of(layers.residuals, is_wanted)) continue;
     LayerRecomputation(*this, layers, out, recomputed).run();
     touched.push_back(layers.backward);
+    for (const InstructionId loop : {layers.forward, layers.backward})
+      names.insert(program_[loop].name);
   }
   Program result = out.finish();
   for (const InstructionId loop : touched) result = merge_equal(result, loop, is_recomputed);
-  return drop_dead(result);
+  result = drop_dead(result);
+  for (const InstructionId loop : touched_loops(result, names))
+    result = form_fusions(fuse_epilogues(result, loop), loop);
+  return result;
 }
 
 }  // namespace spillway

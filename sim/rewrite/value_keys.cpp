@@ -358,6 +358,19 @@ ValueKeys::ValueKeys(const Program& program) : program_(program) {
   keys_ = KeyWalk(program, std::nullopt).walk(CallFrame{program.entry}, arguments);
 }
 
+ValueKey ValueKeys::within(InstructionIndex fusion, Operand value) const {
+  const ComputationId body = body_of(program_, *loop_);
+  const CallFrame frame{body, {}, nullptr, LoopMoment{*loop_, 0}};
+  std::vector<Keys> arguments;
+  for (const Operand& operand : program_[body].operands(fusion)) {
+    const auto from = keys_[operand.instruction.index].begin() + operand.node;
+    arguments.emplace_back(from, from + program_[body].shape_of(operand).node_count());
+  }
+  const CallFrame inner{program_[body].called(fusion)[0], InstructionId{body, fusion}, &frame};
+  const auto keys = KeyWalk(program_, loop_).walk(inner, arguments);
+  return keys[value.instruction.index][value.node];
+}
+
 std::optional<ValueKey> ValueKeys::update_key(InstructionId writer, std::uint32_t stack) const {
   check(loop_.has_value(), "an update of a stack is asked for outside a loop");
   const ComputationId body = body_of(program_, *loop_);

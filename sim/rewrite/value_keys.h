@@ -31,6 +31,9 @@ class ValueKeys {
   /// The key of a value of the body, or of the entry.
   ValueKey operator[](Operand value) const { return keys_[value.instruction.index][value.node]; }
 
+  /// The key of a value within a fusion of the body.
+  ValueKey within(InstructionIndex fusion, Operand value) const;
+
   /// The key of what a slice update writes into operand number `stack` of `writer`, which stands in
   /// the body or in what a start there wraps; empty where it is no such update. Of a loop's
   /// keys only.

@@ -6,6 +6,7 @@
 #include "sim/rewrite/copy_counters.h"
 #include "sim/rewrite/open_collectives.h"
 #include "sim/rewrite/program_editor.h"
+#include "sim/schedule/drop_copies.h"
 #include "sim/schedule/recompute_fences.h"
 
 namespace spillway {
@@ -62,6 +63,7 @@ Reordered reorder(const Program& program, const Schedule& given, const HardwareP
   result.program = with_control_dependencies(opened, precedences);
   result.order =
       find_xla_order(result.program, assign_memory(result.program, order), profile, options);
+  result.program = drop_copies(result.program, result.order.schedule);
   return result;
 }
 

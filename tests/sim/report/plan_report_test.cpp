@@ -105,7 +105,8 @@ TEST_CASE("the JSON of plan keeps its contract") {
     }
     for (const char* settings : {"flags", "environment", "maxtext"})
       for (const Json& value : json[settings]) CHECK(value.is_string());
-    CHECK(json["maxtext"].size() == 7);  // remat_policy and all names of the sidecar
+    // remat_policy, all names of the sidecar, and where parameters go
+    CHECK(json["maxtext"].size() == (row.fits ? 7 : 8));
     REQUIRE(json["reasons"].size() == row.names);
     for (const Json& reason : json["reasons"]) {
       check_fields(reason, {{"name", Is::kText}, {"choice", Is::kText}, {"text", Is::kText}});
@@ -211,6 +212,10 @@ TEST_CASE("a custom call of unknown cost is named, with and without handles") {
   }
 }
 
+Bytes least_hbm(const PlanResult& plan) {
+  return std::ranges::min_element(plan.pareto, {}, &PolicyCase::peak_device)->peak_device;
+}
+
 TEST_CASE("when nothing fits, what is shown is the closest, and called so") {
   // With 1 B on the host, the policy that misses least in all is not the one that needs least HBM.
   const Example example = read_example("keep");
@@ -219,10 +224,11 @@ TEST_CASE("when nothing fits, what is shown is the closest, and called so") {
     std::size_t exhaustive_limit;
     const char* head;
     const char* line;
+    std::string fraction;
   };
   const Row rows[] = {
-      {1024, "NOTHING FITS. The closest:", " fits. The closest misses "},
-      {1, "NOTHING FITS. The closest found:", " simulated fits. The closest found misses "},
+      {1024, "NOTHING FITS. The closest:", " fits. The closest misses ", "0.95"},
+      {1, "NOTHING FITS. The closest found:", " simulated fits. The closest found misses ", "0.95"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.head);
@@ -236,10 +242,10 @@ TEST_CASE("when nothing fits, what is shown is the closest, and called so") {
     CHECK(line_with(text, "None of") ==
           "None of " + std::to_string(report.plan.simulated) + " policies" + row.line +
               format_bytes(best.fit.over_hbm + best.fit.over_host) + " in all: it needs " +
-              format_bytes(best.peak_device) + " of HBM (a fraction of 0.86) and " +
+              format_bytes(best.peak_device) + " of HBM (a fraction of " + row.fraction + ") and " +
               format_bytes(best.host) + " of the host. The least HBM that any of them needs is " +
-              format_bytes(report.plan.baselines[2].result.peak_device) + ".");
-    CHECK(best.peak_device > report.plan.baselines[2].result.peak_device);
+              format_bytes(least_hbm(report.plan)) + ".");
+    CHECK(best.peak_device > least_hbm(report.plan));
   }
 }
 
@@ -247,7 +253,7 @@ TEST_CASE("a second name is set like the first") {
   PlanReport report = plan(read_example("keep"));
   report.plan.handles[1].aliases = {"q"};
   const Json best = Json::parse(render_json(report))["best"]["policy"];
-  CHECK(best.size() == 7);
+  CHECK(best.size() == 9);  // six names, one of them twice, and two classes of state
   CHECK(best["q"] == best["query_proj"]);
 }
 
@@ -336,7 +342,7 @@ TEST_CASE(
   example.names.jaxlib = version("0.99.0");
   const std::string unknown = text_of({});
   check_text(unknown);
-  CHECK(holds(unknown, "  none: the flags of jaxlib 0.99.0 are not known here"));
+  CHECK(holds(unknown, "  none: jaxlib 0.99.0 is not known here"));
   CHECK_FALSE(holds(unknown, "--xla_"));
   CHECK_FALSE(report_of({.jaxlib = {}, .flags = FlagText{}}).ok());
   CHECK_FALSE(report_of({.jaxlib = version("0.99.0"), .flags = {}}).ok());

@@ -112,7 +112,8 @@ std::optional<Error> run_sizes(const WhatIfOptions& options, const LoadedStep& l
   const auto& [profile, topology] = loaded.machine;
   for (const SizedStep& step : *steps) {
     const Evaluator evaluator(step.program, step.schedule, profile, topology, step.names,
-                              loaded.budget, find_copy_streams(step.names.jaxlib, step.program));
+                              loaded.budget,
+                              find_copy_streams(loaded.jaxlib_or_that_of_names(), step.program));
     const auto policies = read_policies(options, evaluator, step.names);
     if (!policies.ok()) return policies.error();
     add_findings(policies->findings, result);

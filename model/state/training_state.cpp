@@ -56,8 +56,17 @@ std::vector<bool> leads_to_model(const Program& program) {
 /// What the JAX name of an argument says, by the words that optax, Flax and MaxText use.
 std::optional<StateClass> class_by_name(std::string_view name) {
   const auto has = [name](std::string_view word) { return name.find(word) != name.npos; };
-  for (const std::string_view word : {"opt_state", "optimizer", "['mu']", "['nu']", ".mu", ".nu"})
+  // ".mu" is a part of a path; the beginning of ".multiplier" is none.
+  const auto has_part = [name](std::string_view part) {
+    for (std::size_t at = name.find(part); at != name.npos; at = name.find(part, at + 1)) {
+      const std::size_t end = at + part.size();
+      if (end == name.size() || name[end] == '.' || name[end] == '[') return true;
+    }
+    return false;
+  };
+  for (const std::string_view word : {"opt_state", "optimizer", "['mu']", "['nu']"})
     if (has(word)) return StateClass::kOptimizer;
+  if (has_part(".mu") || has_part(".nu")) return StateClass::kOptimizer;
   if (name.starts_with("opt[")) return StateClass::kOptimizer;
   for (const std::string_view word : {"params", "['model']", "parameters"})
     if (has(word)) return StateClass::kParameters;

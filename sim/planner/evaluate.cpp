@@ -55,9 +55,14 @@ Program rewrite_residuals(const Program& program, const MemoryAssignment& memory
     by_writer.emplace(smaller[table.residuals[id].write.instruction].name, id);
   std::vector<PlacementChange> there;
   for (const PlacementChange& change : changes) {
-    const auto found =
-        by_writer.find(program[residuals.residuals[change.residual].write.instruction].name);
-    if (found != by_writer.end()) there.push_back({found->second, change.placement});
+    const std::string_view writer =
+        program[residuals.residuals[change.residual].write.instruction].name;
+    // A writer that was taken apart has its name with something behind it.
+    auto found = by_writer.lower_bound(writer);
+    check(found != by_writer.end() && found->first.starts_with(writer) &&
+              (found->first == writer || found->first[writer.size()] == '.'),
+          "a residual that stays saved is not found after the others are recomputed");
+    there.push_back({found->second, change.placement});
   }
   return place_residuals(smaller, left, table, there);
 }

@@ -58,8 +58,8 @@ class Evaluator {
   Result<PolicyCase> evaluate(const Policy& policy, const ScheduleSettings& settings) const;
   Result<SimResult> simulate_policy(const Policy& policy) const;
 
-  /// No policy of these handles can be faster: the work of the main stream that none of them
-  /// touches.
+  /// No policy that keeps or offloads these handles can be faster: the work of the main stream that
+  /// none of them touches.
   Seconds lower_bound() const;
 
  private:

@@ -251,11 +251,19 @@ void drop_handed_on(ProgramEditor& program, ComputationId body_id, Handle fusion
     return;
   }
   if ((*fused)[root.instruction].opcode != Opcode::kTuple) return;
-  for (std::uint32_t k = shape.tuple_size(); k-- > 0;) {
-    if (find_parameter(*fused, fused->operands(root.instruction)[k]) != last) continue;
-    hand_on(shape.element_node(k));
-    drop_fusion_output(program, body_id, fusion, k);
+  std::vector<std::uint32_t> handed_on;
+  for (std::uint32_t k = shape.tuple_size(); k-- > 0;)
+    if (find_parameter(*fused, fused->operands(root.instruction)[k]) == last)
+      handed_on.push_back(k);
+  for (const std::uint32_t k : handed_on) hand_on(shape.element_node(k));
+  if (handed_on.size() == shape.tuple_size() && body.users(fusion).empty() &&
+      body.root().handle != fusion) {
+    body.erase(fusion);
+    return;
   }
+  // The last one stays where all are handed on, and something reads the whole.
+  if (handed_on.size() == shape.tuple_size()) return;
+  for (const std::uint32_t k : handed_on) drop_fusion_output(program, body_id, fusion, k);
 }
 
 void split_read(ProgramEditor& program, ComputationId body_id, Handle reader, std::uint32_t operand,

@@ -29,6 +29,12 @@ bool has_effect(const Computation& computation, InstructionIndex i) {
   }
 }
 
+bool any_effect(const Computation& computation) {
+  for (const InstructionIndex i : computation.instructions())
+    if (has_effect(computation, i)) return true;
+  return false;
+}
+
 /// Which direct element of a tuple a node belongs to.
 std::uint32_t element_of(Shape tuple, ShapeNodeIndex node) { return tuple.path(node)[0]; }
 
@@ -99,7 +105,8 @@ class DeadCode {
 
   const Program& program_;
   const Multiplicity runs_;
-  std::map<ComputationId, InstructionId> loop_of_;  ///< of bodies and conditions
+  std::map<ComputationId, InstructionId> loop_of_;    ///< of bodies and conditions
+  std::map<ComputationId, InstructionId> caller_of_;  ///< these, branches and what is called
   std::vector<InstructionId> effects_;
   IdVector<ComputationId, std::vector<char>> live_;
   std::map<InstructionId, std::vector<char>> elements_;  ///< of what is live by element
@@ -112,20 +119,24 @@ void DeadCode::prepare() {
     if (!is_reached(id)) continue;
     live_[id].resize(program_[id].size());
     for (const InstructionIndex i : program_[id].instructions()) {
-      if (program_[id][i].opcode == Opcode::kWhile)
-        for (const ComputationId called : program_[id].called(i)) loop_of_[called] = {id, i};
+      for (const ComputationId called : program_[id].called(i)) {
+        if (program_[id][i].opcode == Opcode::kWhile) loop_of_[called] = {id, i};
+        if (is_control_flow(program_[id][i].opcode)) caller_of_[called] = {id, i};
+        if (is_async_start(program_[id][i].opcode) && any_effect(program_[called]))
+          effects_.push_back({id, i});
+      }
       if (has_effect(program_[id], i)) effects_.push_back({id, i});
     }
   }
 }
 
-/// What has an effect is needed, and so is every loop around it.
+/// What has an effect is needed, and so is every loop, branch and call around it.
 void DeadCode::mark_with_callers(InstructionId id) {
   mark_all_of(id);
-  for (auto loop = loop_of_.find(id.computation); loop != loop_of_.end();
-       loop = loop_of_.find(loop->second.computation)) {
-    auto& live = live_[loop->second.computation][loop->second.instruction.index];
-    if (!live) enter(loop->second);
+  for (auto caller = caller_of_.find(id.computation); caller != caller_of_.end();
+       caller = caller_of_.find(caller->second.computation)) {
+    auto& live = live_[caller->second.computation][caller->second.instruction.index];
+    if (!live) enter(caller->second);
     live = 1;
   }
 }

@@ -122,10 +122,7 @@ std::vector<std::uint32_t> FusionFormer::group(InstructionIndex fusion) const {
       if (!together) continue;
       const std::uint32_t old = groups[k], kept = groups[other];
       for (std::uint32_t& one : groups)
-        if (one == old)
-          one = std::min(old, kept);
-        else if (one == kept)
-          one = std::min(old, kept);
+        if (one == old || one == kept) one = std::min(old, kept);
     }
   }
   return groups;

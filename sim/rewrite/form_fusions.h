@@ -8,14 +8,17 @@
 //
 // Norms: XLA makes a norm a kernel by Triton where nobody else needs its sum. Where the backward
 // pass needs that sum too, it is computed once, and the norm is a loop that reads it.
+//
+// Slices: a reduction that reads a slice of a stack hands the slice out to those that fetched it by
+// a copy of their own.
 #pragma once
 
 #include "model/program/program.h"
 
 namespace spillway {
 
-/// The program with both in the body of `loop`. Names stay; new instructions have names of their
-/// own, and everything stands behind what it reads.
+/// The program with these in the body of `loop`. What is taken apart has its old name with something
+/// behind a dot, and everything stands behind what it reads.
 Program form_fusions(const Program& program, InstructionId loop);
 
 }  // namespace spillway

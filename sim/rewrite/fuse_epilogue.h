@@ -6,7 +6,8 @@
 //   before   product = dot(a, w)          norm = f(x + product)     next = g(x + product)
 //   after    sum = x + dot(a, w)          norm = f(sum)             next = g(sum)
 //
-// Products by Triton (custom fusions around a dot) and by cuBLASLt, which adds in place: beta = 1.
+// Products by Triton only, custom fusions around a dot; cuBLASLt, which would add in place with
+// beta = 1, keeps the add apart.
 #pragma once
 
 #include "model/program/program.h"

@@ -47,7 +47,8 @@ std::string recipe(const Computation& fused, const std::vector<Reference>& argum
 }  // namespace
 
 Reference PlainCopies::constant(const Instruction& original, Handle before) {
-  const std::string key = fmt::format("constant {}", original.literal);
+  const std::string key =
+      fmt::format("constant {} {}", element_type_name(original.shape.type()), original.literal);
   const auto found = scalars_.find(key);
   if (found != scalars_.end() && body_.place(found->second.handle) < body_.place(before))
     return found->second;

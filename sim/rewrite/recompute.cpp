@@ -63,6 +63,20 @@ bool is_expanded(const ComputationEditor& editor, const Node& node) {
 
 }  // namespace
 
+namespace {
+
+/// A value of a body that has this key; empty where only a fusion knows it.
+std::optional<Operand> find_value(const Computation& body, const ValueKeys& keys, ValueKey key) {
+  for (const InstructionIndex i : body.instructions())
+    for (ShapeNodeIndex node = 0; node < body[i].shape.node_count(); ++node)
+      if (body[i].shape.at(node).is_array() && keys[Operand{i, node}] == key &&
+          !is_async_start(body[i].opcode))
+        return Operand{i, node};
+  return std::nullopt;
+}
+
+}  // namespace
+
 bool is_recomputed(const Instruction& instruction) { return instruction.name.ends_with(kSuffix); }
 
 /// One pair of loops in which something is recomputed.
@@ -146,12 +160,8 @@ Reference LayerRecomputation::converted(const Residual& residual, Reference valu
 /// What the forward loop saves, as a value of its body.
 Reference LayerRecomputation::saved_value(const Residual& residual) {
   const auto key = layers_.keys.update_key(residual.write.instruction, residual.write.operand);
-  const Computation& body = program_[forward_id_];
-  for (const InstructionIndex i : body.instructions())
-    for (ShapeNodeIndex node = 0; node < body[i].shape.node_count(); ++node)
-      if (body[i].shape.at(node).is_array() && layers_.keys[Operand{i, node}] == *key &&
-          !is_async_start(body[i].opcode))
-        return {i.index, node};
+  if (const auto value = find_value(program_[forward_id_], layers_.keys, *key))
+    return {value->instruction.index, value->node};
   // Only a fusion knows it, which writes it at once.
   const Handle writer = residual.write.instruction.instruction.index;
   const Handle done =
@@ -265,6 +275,7 @@ Reference LayerRecomputation::layer_counter() {
   if (layers_.offset == 0 && layers_.factor == 1) return *(counter_ = carried);
   const Shape scalar = backward_.shape_of(carried);
   ComputationEditor fused;
+  fused.keep_alive(program_[backward_id_]);
   const Handle parameter = fused.add(make_parameter("counter", 0, scalar, *out_.storage()));
   Node offset = make_node("offset", Opcode::kConstant, scalar);
   offset.instruction.literal = out_.text(std::to_string(layers_.offset));
@@ -327,6 +338,14 @@ void RecomputeRewrite::find_layers() {
     }
     for (const ResidualId id : list)
       why_not_[id] = walks ? find_reason(layers, id) : "which layer its loops are at is not known";
+    for (const ResidualId id : list) {
+      const StackAccess& write = residuals_.residuals[id].write;
+      const ComputationId body = body_of(program_, loops.first);
+      const auto key = layers.keys.update_key(write.instruction, write.operand);
+      const bool is_inside = write.instruction.computation != body;
+      if (!key || (is_inside && !find_value(program_[body], layers.keys, *key)))
+        why_not_[id] = "what it saves is computed inside an asynchronous copy";
+    }
     layers_.push_back(std::move(layers));
   }
 }
@@ -371,9 +390,11 @@ std::string RecomputeRewrite::find_reason(const Layers& layers, ResidualId id) c
   return "";
 }
 
+namespace {
+
 /// The loops of these names, wherever their instructions stand by now.
-static std::vector<InstructionId> touched_loops(const Program& program,
-                                                const std::set<std::string_view>& names) {
+std::vector<InstructionId> touched_loops(const Program& program,
+                                         const std::set<std::string_view>& names) {
   std::vector<InstructionId> loops;
   for (const ComputationId id : ids(program.computations))
     for (const InstructionIndex i : program[id].instructions())
@@ -381,6 +402,8 @@ static std::vector<InstructionId> touched_loops(const Program& program,
         loops.push_back({id, i});
   return loops;
 }
+
+}  // namespace
 
 Program RecomputeRewrite::run(const std::vector<ResidualId>& wanted) const {
   std::set<ResidualId> recomputed;

@@ -53,7 +53,8 @@ bool counts(std::string_view attribute, Opcode opcode) {
   if (attribute == "backend_config") return opcode == Opcode::kCustomCall;
   return attribute != "metadata" && attribute != "channel_id" &&
          attribute != "frontend_attributes" && attribute != "control-predecessors" &&
-         attribute != "calls" && attribute != "to_apply" && attribute != "sharding";
+         attribute != "calls" && attribute != "to_apply" && attribute != "body" &&
+         attribute != "condition" && attribute != "branch_computations" && attribute != "sharding";
 }
 
 bool is_integer_scalar(Shape shape) {
@@ -171,14 +172,17 @@ class KeyWalk {
   std::map<ComputationId, ValueKey> contents_;
 };
 
-/// What a scalar comes to in two iterations stands for all of them: indices are linear.
+/// What a scalar comes to in the first two iterations, one in the middle and the last: indices are
+/// linear, or have ends.
 std::optional<ValueKey> KeyWalk::counted(const CallFrame& frame, InstructionIndex i, Shape shape) {
   if (!loop_ || !is_integer_scalar(shape)) return std::nullopt;
   std::vector<CallFrame> chain;
   for (const CallFrame* at = &frame; at != nullptr; at = at->outer) chain.push_back(*at);
   KeyMaker maker;
   maker.add(std::string_view("scalar"));
-  for (const std::int64_t iteration : {0, 1}) {
+  const std::int64_t trips =
+      known_trip_count(program_[loop_->computation], loop_->instruction).value_or(2);
+  for (const std::int64_t iteration : {std::int64_t{0}, std::int64_t{1}, trips / 2, trips - 1}) {
     for (std::size_t k = 0; k + 1 < chain.size(); ++k) chain[k].outer = &chain[k + 1];
     chain.back().loop = LoopMoment{*loop_, iteration};
     const auto value = scalar_value(program_, chain.front(), Operand{i, 0}, Follow::kCounter);
@@ -239,6 +243,9 @@ Keys KeyWalk::keys_of(const CallFrame& frame, InstructionIndex i,
       Keys keys(1);
       for (const Operand& operand : operands)
         for (const ValueKey key : below(computation, operand, known)) keys.push_back(key);
+      KeyMaker maker;  // the whole is what is in it
+      for (std::size_t k = 1; k < keys.size(); ++k) maker.add(keys[k]);
+      keys[0] = maker.key();
       return keys;
     }
     case Opcode::kFusion:
@@ -321,6 +328,9 @@ Keys KeyWalk::combined_keys(const Computation& computation, InstructionIndex i,
     keys.push_back(maker.key());
   }
   if (!shape.is_tuple()) return {keys[1]};
+  KeyMaker maker;
+  for (std::size_t k = 1; k < keys.size(); ++k) maker.add(keys[k]);
+  keys[0] = maker.key();
   return keys;
 }
 

@@ -179,7 +179,7 @@ std::string Resizer::limits_text(InstructionId id, std::string_view text) const 
     std::int64_t start = numbers[2 * k];
     if (numbers[2 * k + 1] == whole_before[k])
       start = all - part;
-    else if (start % before[k] == 0)
+    else if (before[k] > 0 && start % before[k] == 0)
       start = start / before[k] * part;
     out += fmt::format("{}[{}:{}]", k > 0 ? ", " : "", start, start + part);
   }

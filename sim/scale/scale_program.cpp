@@ -144,6 +144,7 @@ Dump ProgramScaler::base_for(double size) const {
 
 std::optional<std::int64_t> ProgramScaler::on_line(Dump from, std::int64_t here, std::int64_t there,
                                                    double size) const {
+  if (here == there) return here;
   const double share = (size - size_of(from)) / (size_of(other(from)) - size_of(from));
   const double exact = static_cast<double>(here) + static_cast<double>(there - here) * share;
   const double whole = std::round(exact);

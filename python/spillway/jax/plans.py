@@ -49,7 +49,7 @@ def plan_from(document: object, where: str) -> ReadPlan:
         if not isinstance(case, Mapping) or "policy" not in case:
             raise UserError(f"{where} has no best policy: nothing was planned", WRONG_INPUT)
     choices = _choices(case["policy"], where)
-    unnamed = [name for name in choices if re.fullmatch(r"r\d+", name)]
+    unnamed = [name for name in choices if re.fullmatch(r"[ru]\d+", name)]
     if unnamed:
         raise UserError(
             f"{where} calls tensors {', '.join(unnamed)}, which no step knows: it was made without "

@@ -102,6 +102,43 @@ TEST_CASE("another layer is another value") {
         "p zz old.s(p#3,p#1,zz) k j(k,p#1) new.s(p#3,j,zz) both(old.s,new.s) out(both)");
 }
 
+TEST_CASE("an index with an end is not the index it begins as") {
+  const std::string ends = R"(
+  %zz = s32[] constant(0)
+  %two = s32[] constant(2)
+  %less2 = s32[] subtract(%p#0, %two)
+  %late = s32[] maximum(%less2, %zz)
+  %old.s = f32[1,8]{1,0} dynamic-slice(%p#2, %zz, %zz), dynamic_slice_sizes={1,8}
+  %new.s = f32[1,8]{1,0} dynamic-slice(%p#2, %late, %zz), dynamic_slice_sizes={1,8}
+  %both = f32[1,8]{1,0} add(%old.s, %new.s)
+  %out = f32[8]{0} bitcast(%both))";
+  CHECK(merged("", ends).ends_with("both(old.s,new.s) out(both)"));
+}
+
+TEST_CASE("reductions of several results are as different as what they apply") {
+  const auto reducer = [](const std::string& name, const std::string& operation) {
+    return "%" + name + " {\n  %a" + name + " = f32[] parameter(0)\n  %b" + name +
+           " = f32[] parameter(1)\n  %c" + name + " = f32[] parameter(2)\n  %d" + name +
+           " = f32[] parameter(3)\n  %x" + name + " = f32[] " + operation + "(%a" + name + ", %c" +
+           name + ")\n  %y" + name + " = f32[] " + operation + "(%b" + name + ", %d" + name +
+           ")\n  ROOT %r" + name + " = (f32[], f32[]) tuple(%x" + name + ", %y" + name + ")\n}\n";
+  };
+  const auto body = [](const std::string& applied) {
+    return "  %z = f32[] constant(0)\n"
+           "  %old = (f32[4]{0}, f32[4]{0}) reduce(%p#2, %p#2, %z, %z), dimensions={1}, "
+           "to_apply=%sum\n"
+           "  %new = (f32[4]{0}, f32[4]{0}) reduce(%p#2, %p#2, %z, %z), dimensions={1}, "
+           "to_apply=%" +
+           applied +
+           "\n  %both = f32[4]{0} add(%old#0, %new#1)\n"
+           "  %out = f32[8]{0} custom-call(%both), custom_call_target=\"f\"";
+  };
+  const std::string functions =
+      reducer("sum", "add") + reducer("same", "add") + reducer("most", "maximum");
+  CHECK(merged(functions, body("same")).ends_with("both(old#1,old#2) out(both)"));
+  CHECK(merged(functions, body("most")).ends_with("both(old#1,new#2) out(both)"));
+}
+
 TEST_CASE("order of a sum, renamings and combined collectives do not matter, their operands do") {
   const std::string gathers = R"(
   %o = f32[8]{0} tanh(%p#1)

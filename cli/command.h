@@ -49,6 +49,7 @@ Runner add_inspect(CLI::App& subcommand, const Surroundings& surroundings);
 Runner add_log(CLI::App& subcommand, const Surroundings& surroundings);
 Runner add_plan(CLI::App& subcommand, const Surroundings& surroundings);
 Runner add_simulate(CLI::App& subcommand, const Surroundings& surroundings);
+Runner add_merge(CLI::App& subcommand, const Surroundings& surroundings);
 Runner add_whatif(CLI::App& subcommand, const Surroundings& surroundings);
 
 /// Prints an error to stderr and returns its exit code.

@@ -2,7 +2,7 @@
 //                 [--second DUMP --batch-of-dumps A,B --batch X[,X…]]     (or --seq-of-dumps,
 //                 --seq)
 //                 [--accumulation N[,N…]] [--names F] [--jaxlib V]
-//                 [--hbm-limit B | --mem-fraction f] [--host-limit B] [--json]
+//                 [--hbm-limit B | --mem-fraction f] [--host-limit B] [--shard I/N] [--json]
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
@@ -12,6 +12,7 @@
 #include "cli/jaxlib_option.h"
 #include "cli/load_step.h"
 #include "cli/progress.h"
+#include "cli/shard_option.h"
 #include "cli/size_options.h"
 #include "model/base/parallel.h"
 #include "model/flags/check_flags.h"
@@ -27,6 +28,7 @@ namespace {
 struct WhatIfOptions {
   StepOptions step;
   std::vector<std::string> sets, flags;
+  std::string shard;
   SizeOptions sizes;
   bool json = false;
 };
@@ -71,7 +73,7 @@ std::optional<Error> run_cases(const Evaluator& evaluator, const std::vector<Pol
                                const std::vector<FlagSettings>& cases, const FlagContext& context,
                                const StepSize& size,
                                const std::shared_ptr<const std::vector<Handle>>& handles,
-                               WhatIfReport& result) {
+                               const Shard& shard, WhatIfReport& result) {
   for (const FlagSettings& flags : cases) {
     add_findings(check_flags(to_flag_text(flags), context), result);
     const auto settings = schedule_settings(flags, context);
@@ -81,15 +83,18 @@ std::optional<Error> run_cases(const Evaluator& evaluator, const std::vector<Pol
                    {},
                    "",
                    "say so: --flag " + std::string(flag::kLatencyHiding) + "=true"};
-    std::vector<std::optional<Result<PolicyCase>>> outcomes(policies.size());
-    Progress progress(policies.size(), "cases");
-    for_each_piece(policies.size(), useful_threads(), [&](std::size_t k) {
-      outcomes[k] = evaluator.evaluate(policies[k], *settings);
+    std::vector<const Policy*> ours;
+    for (const Policy& policy : policies)
+      if (shard.owns(result.cases_dealt++)) ours.push_back(&policy);
+    std::vector<std::optional<Result<PolicyCase>>> outcomes(ours.size());
+    Progress progress(ours.size(), "cases");
+    for_each_piece(ours.size(), useful_threads(), [&](std::size_t k) {
+      outcomes[k] = evaluator.evaluate(*ours[k], *settings);
       progress.advance();
     });
-    for (std::size_t k = 0; k < policies.size(); ++k) {
+    for (std::size_t k = 0; k < ours.size(); ++k) {
       if (!outcomes[k]->ok()) return outcomes[k]->error();
-      result.cases.push_back({{policies[k], flags, size}, *std::move(*outcomes[k]), handles});
+      result.cases.push_back({{*ours[k], flags, size}, *std::move(*outcomes[k]), handles});
     }
   }
   return std::nullopt;
@@ -106,7 +111,7 @@ std::optional<PolicyCase> order_again(const Evaluator& evaluator, const FlagCont
 /// The cases of every size that is asked for.
 std::optional<Error> run_sizes(const WhatIfOptions& options, const LoadedStep& loaded,
                                const std::vector<FlagSettings>& cases, const FlagContext& context,
-                               WhatIfReport& result) {
+                               const Shard& shard, WhatIfReport& result) {
   const auto steps = read_sized_steps(options.sizes, loaded.program, loaded.names);
   if (!steps.ok()) return steps.error();
   const auto& [profile, topology] = loaded.machine;
@@ -118,8 +123,8 @@ std::optional<Error> run_sizes(const WhatIfOptions& options, const LoadedStep& l
     if (!policies.ok()) return policies.error();
     add_findings(policies->findings, result);
     const auto handles = std::make_shared<const std::vector<Handle>>(evaluator.handles());
-    if (auto wrong =
-            run_cases(evaluator, policies->policies, cases, context, step.size, handles, result))
+    if (auto wrong = run_cases(evaluator, policies->policies, cases, context, step.size, handles,
+                               shard, result))
       return wrong;
     for (const std::string& said : step.assumptions)
       if (std::ranges::find(result.assumptions, said) == result.assumptions.end())
@@ -137,6 +142,14 @@ int run_whatif(const WhatIfOptions& options, const Surroundings& surroundings) {
               "",
               "give --set NAME=CHOICE, --flag NAME=VALUE, --batch or --seq with --second, "
               "or --accumulation"});
+  const Result<Shard> shard = options.shard.empty() ? Shard() : parse_shard(options.shard);
+  if (!shard.ok()) return report(shard.error());
+  if (!options.shard.empty() && !options.json)
+    return report(Error{ErrorKind::kUsage,
+                        "parts of an answer are for merge, which reads JSON",
+                        {},
+                        "",
+                        "add --json"});
   const Result<LoadedStep> loaded = load_step(options.step, surroundings);
   if (!loaded.ok()) return report(loaded.error());
   const auto& [profile, topology] = loaded->machine;
@@ -145,6 +158,7 @@ int run_whatif(const WhatIfOptions& options, const Surroundings& surroundings) {
   // What will run the step decides its streams, too.
   const std::optional<JaxlibVersion> runs_on = loaded->jaxlib_or_that_of_names();
   WhatIfReport result;
+  if (!options.shard.empty()) result.shard = {shard->index, shard->count};
   result.program_name = program.name;
   result.path = program.path;
   result.modules_in_folder = program.modules_in_folder;
@@ -163,14 +177,14 @@ int run_whatif(const WhatIfOptions& options, const Surroundings& surroundings) {
   if (!as_given.ok()) return report(as_given.error());
   result.as_given = std::move(as_given).value();
   if (options.sizes.any()) {
-    if (const auto wrong = run_sizes(options, *loaded, *cases, context, result))
+    if (const auto wrong = run_sizes(options, *loaded, *cases, context, *shard, result))
       return report(*wrong);
   } else {
     const auto policies = read_policies(options, evaluator, loaded->names);
     if (!policies.ok()) return report(policies.error());
     add_findings(policies->findings, result);
     if (const auto wrong =
-            run_cases(evaluator, policies->policies, *cases, context, {}, nullptr, result))
+            run_cases(evaluator, policies->policies, *cases, context, {}, nullptr, *shard, result))
       return report(*wrong);
     if (!options.sets.empty()) result.again = order_again(evaluator, context);
   }
@@ -195,6 +209,8 @@ Runner add_whatif(CLI::App& subcommand, const Surroundings& surroundings) {
       ->allow_extra_args(false);
   add_size_options(subcommand, options->sizes);
   add_jaxlib_option(subcommand, options->step.jaxlib, "the version that will run it");
+  subcommand.add_option("--shard", options->shard,
+                        "I/N: only part I of N of the cases, for `merge` to put together");
   subcommand.add_flag("--json", options->json, "for scripts: schema spillway.whatif/1");
   return [options, &surroundings] { return run_whatif(*options, surroundings); };
 }

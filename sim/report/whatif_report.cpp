@@ -97,6 +97,8 @@ std::string render_json(const WhatIfReport& report) {
   json["program"] = {{"name", report.program_name}, {"path", report.path}};
   json["hardware"] = report.hardware;
   json["jaxlib"] = to_string(report.jaxlib);
+  if (report.shard.second > 0)
+    json["shard"] = {{"index", report.shard.first}, {"count", report.shard.second}};
   json["as_compiled"] = case_json(report.handles, report.as_given, {}, {});
   if (report.again)
     json["as_compiled_ordered_again"] = case_json(report.handles, *report.again, {}, {});

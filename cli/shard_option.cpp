@@ -1,0 +1,35 @@
+#include "cli/shard_option.h"
+
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+namespace spillway {
+namespace {
+
+constexpr std::size_t kMostShards = 1'000'000;
+
+std::optional<std::size_t> whole_number(std::string_view text) {
+  std::size_t number = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failed != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+Result<Shard> parse_shard(const std::string& text) {
+  const std::size_t slash = std::min(text.find('/'), text.size());
+  const auto index = whole_number(std::string_view(text).substr(0, slash));
+  const auto count =
+      slash < text.size() ? whole_number(std::string_view(text).substr(slash + 1)) : std::nullopt;
+  if (!index || !count || *count < 1 || *count > kMostShards || *index < 1 || *index > *count)
+    return Error{ErrorKind::kUsage,
+                 "--shard " + quoted(text) + " is no part of a whole",
+                 {},
+                 "",
+                 "for example --shard 1/8, the first of eight"};
+  return Shard{*index, *count};
+}
+
+}  // namespace spillway

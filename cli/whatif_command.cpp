@@ -3,8 +3,11 @@
 //                 --seq)
 //                 [--accumulation N[,N…]] [--names F] [--jaxlib V]
 //                 [--hbm-limit B | --mem-fraction f] [--host-limit B] [--shard I/N] [--json]
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <vector>
 
@@ -108,6 +111,42 @@ std::optional<PolicyCase> order_again(const Evaluator& evaluator, const FlagCont
   return again.ok() ? std::optional(std::move(again).value()) : std::nullopt;
 }
 
+/// Names that may stand at the wrong values.
+void warn_of_guesses(const ResidualTable& table, WhatIfReport& result) {
+  std::string guessed;
+  for (const Residual& residual : table.residuals)
+    if (residual.evidence == NameEvidence::kGuess)
+      guessed += (guessed.empty() ? "" : ", ") + joined_names(residual);
+  if (!guessed.empty())
+    add_findings({{"guessed-names", Severity::kWarning,
+                   guessed + ": several values have the shape of these names, and not as many as "
+                             "there are names; they were matched in order",
+                   "", "inspect --names lists who is who; a sidecar of this very program is sure"}},
+                 result);
+}
+
+/// Ordering a finished program again should give what it has.
+void warn_of_order(WhatIfReport& result) {
+  const PolicyCase& again = result.again           ? *result.again
+                            : result.cases.empty() ? result.as_given
+                                                   : result.cases.front().result;
+  if (again.policy != result.as_given.policy) return;
+  constexpr double kFar = 0.05;
+  const double step = ratio(again.step, result.as_given.step) - 1;
+  const double hbm = ratio(again.peak_device, result.as_given.peak_device) - 1;
+  if (std::abs(step) < kFar && std::abs(hbm) < kFar) return;
+  add_findings(
+      {{"order-differs", Severity::kWarning,
+        fmt::format("ordered again, the program as compiled comes to {:+.1f} % of step and "
+                    "{:+.1f} % of HBM",
+                    100 * step, 100 * hbm),
+        "it was compiled under other flags or another memory limit, or XLA's order is not "
+        "met here: compare cases with each other, and take their HBM with that grain of "
+        "salt",
+        ""}},
+      result);
+}
+
 /// The cases of every size that is asked for.
 std::optional<Error> run_sizes(const WhatIfOptions& options, const LoadedStep& loaded,
                                const std::vector<FlagSettings>& cases, const FlagContext& context,
@@ -170,6 +209,10 @@ int run_whatif(const WhatIfOptions& options, const Surroundings& surroundings) {
                             has_only_common_parts(program)};
   const auto cases = read_cases(options, context);
   if (!cases.ok()) return report(cases.error());
+  if (!loaded->budget.pool_is_stated)
+    result.assumptions.push_back(
+        "XLA compiles ahead of time and aims at 0.8 of the HBM; with --mem-fraction or --hbm-limit "
+        "at that pool, as on a live device");
   const Evaluator evaluator(program, loaded->schedule, profile, topology, loaded->names,
                             loaded->budget, find_copy_streams(runs_on, program));
   result.handles = evaluator.handles();
@@ -187,6 +230,8 @@ int run_whatif(const WhatIfOptions& options, const Surroundings& surroundings) {
             run_cases(evaluator, policies->policies, *cases, context, {}, nullptr, *shard, result))
       return report(*wrong);
     if (!options.sets.empty()) result.again = order_again(evaluator, context);
+    warn_of_guesses(evaluator.residuals(), result);
+    warn_of_order(result);
   }
   return answer(options.json ? render_json(result) : render_text(result));
 }

@@ -50,6 +50,11 @@ std::string read_entry(const json& entry, CheckpointName& out) {
   out.name = entry["name"];
   if (std::ranges::any_of(out.name, [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
     return "has a control character in its name";
+  // These could not be set, or would be taken for something else, on a command line.
+  if (out.name.empty() || out.name.find_first_of("=,") != std::string::npos)
+    return "has an empty name, or one with '=' or ','";
+  if (out.name == "optimizer" || out.name == "params")
+    return "is called '" + out.name + "', as a class of state is";
   if (!entry.contains("shape") || !entry["shape"].is_array())
     return "'" + out.name + "' has no shape";
   for (const json& dim : entry["shape"]) {

@@ -228,19 +228,20 @@ Result<PolicyCase> Evaluator::evaluate(const Policy& policy,
   if (settings.async_computes < 1 || settings.collectives < 1)
     return Error{ErrorKind::kUsage, "XLA cannot order with a limit below 1", {}, "", ""};
   Program planned = change(policy);
+  bool pipelines = false;  // there is a copy to pipeline
   if (settings.pipelines_host_copies) {
     if (!is_as_compiled(planned, program_))
       return Error{
           ErrorKind::kUsage, "pipelining is simulated for copies that XLA made only", {}, "", ""};
     Result<Program> pipelined = pipeline_host_copies(planned);
     if (!pipelined.ok()) return pipelined.error();
+    pipelines = !is_as_compiled(*pipelined, planned);
     planned = std::move(pipelined).value();
   }
   const Schedule given = text_schedule(planned).value();
   // What XLA pipelines it orders with copies of the carry that are gone afterwards, and without
   // them the order comes out worse than the rewrite's own: docs/schedule.md.
-  if (settings.pipelines_host_copies && scheduler.hides_latencies)
-    return run(policy, planned, given);
+  if (pipelines && scheduler.hides_latencies) return run(policy, planned, given);
   const MemoryTotals totals = sum_totals(assign_memory(planned, given));
   const Reordered ordered = reorder(planned, given, profile_, order_options(settings, totals));
   return run(policy, ordered.program, ordered.order.schedule);

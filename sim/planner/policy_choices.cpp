@@ -21,6 +21,14 @@ std::optional<Choice> parse_choice(std::string_view text) {
   return std::nullopt;
 }
 
+/// What MaxText calls these, and another name in the place of a choice.
+std::string advice_for(std::string_view text) {
+  if (text == "remat") return "did you mean recompute?";
+  if (text == "device") return "did you mean keep?";
+  if (text.find('=') != text.npos) return "each name has a --set of its own";
+  return "keep, offload or recompute";
+}
+
 bool carries(const Handle& handle, const std::string& name) {
   return handle.name == name || std::ranges::find(handle.aliases, name) != handle.aliases.end();
 }
@@ -149,7 +157,7 @@ Result<NameChoice> parse_name_choice(const std::string& text) {
     if (!choice)
       return usage("--set " + result.name + ": " +
                        spillway::quoted(std::string(rest.substr(0, comma))) + " is no choice",
-                   "keep, offload or recompute");
+                   advice_for(rest.substr(0, comma)));
     result.choices.push_back(*choice);
     if (comma == rest.size()) return result;
     rest.remove_prefix(comma + 1);

@@ -201,9 +201,11 @@ Result<FlagsReport> make_flags_check(const FlagContext& context, const std::stri
   FlagsReport report;
   report.context = context;
   report.hardware = hardware;
+  FlagSettings settings = settle(flags);
+  if (flags.profile_fault) settings.erase(std::string(flag::kProfile));  // XLA goes on without it
   report.check =
       FlagsReport::Check{text, flags.uses.empty() && flags.unread.empty(),
-                         check_flags(flags, context), schedule_settings(settle(flags), context)};
+                         check_flags(flags, context), schedule_settings(settings, context)};
   return report;
 }
 

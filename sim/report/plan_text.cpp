@@ -235,7 +235,7 @@ std::string render_text(const PlanReport& report) {
         "printed.\n";
   text += fmt::format(
       "Steps are simulated; programs changed by the rule below came within {:.0f} % of those XLA "
-      "compiled. Recomputing is not weighed.\n",
+      "compiled. Recomputing is not weighed: whatif --set NAME=recompute.\n",
       100 * kModelError);
   text +=
       "Rule: an offload starts after its producer and ends with the loop body; a reload starts at "

@@ -76,6 +76,7 @@ std::string render_text(const WhatIfReport& report) {
     std::string name = size_text(outcome.what.size);
     std::string asked = asked_text(outcome.handles ? *outcome.handles : report.handles, outcome);
     if (name.empty()) {
+      if (asked.empty()) asked = "nothing";
       name = compares ? "no flag" : change_text(outcome.result, reference);
       if (compares) asked = "ordered again, to compare with";
     }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "model/base/format.h"
@@ -14,6 +15,8 @@ namespace {
 
 /// Named of each kind; the others are counted.
 constexpr std::size_t kMostNamed = 3;
+/// A resized program further than this share from XLA's own is not one of the same step.
+constexpr double kFar = 0.1;
 
 std::optional<Bytes> device_bytes(const Program& program) {
   const Result<Schedule> schedule = text_schedule(program);
@@ -70,11 +73,15 @@ void add_check(const ProgramScaler& scaler, const Program& compiled, Dump from,
   if (!check.ok()) return;
   const auto made = device_bytes(check->program), own = device_bytes(compiled);
   if (!made || !own) return;
-  notes.push_back(fmt::format(
-      "for comparison: the {} program resized to {} {:g} needs {} of HBM, and XLA's own "
-      "{} ({})",
-      place_of(from), sizes.what, sizes.of(other(from)), format_bytes(*made), format_bytes(*own),
-      difference(*made, *own)));
+  const bool is_far = std::abs(ratio(*made, *own) - 1) > kFar;
+  notes.push_back(
+      fmt::format("{}: the {} program resized to {} {:g} needs {} of HBM, and XLA's own "
+                  "{} ({})",
+                  is_far ? "NOT TO BE RELIED ON, since the dumps differ in more than the " +
+                               sizes.what + ", or XLA compiles the sizes differently"
+                         : "for comparison",
+                  place_of(from), sizes.what, sizes.of(other(from)), format_bytes(*made),
+                  format_bytes(*own), difference(*made, *own)));
 }
 
 /// In between, either program may be resized.

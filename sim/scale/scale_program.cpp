@@ -82,15 +82,17 @@ Result<ProgramScaler> ProgramScaler::make(const Program& first, const Program& s
 }
 
 std::optional<Error> ProgramScaler::compare_arguments() const {
-  for (std::uint32_t k = 0; k < program(Dump::kFirst).entry_computation().parameters().size(); ++k)
+  bool any_differs = false;
+  for (std::uint32_t k = 0; k < program(Dump::kFirst).entry_computation().parameters().size();
+       ++k) {
     if (auto wrong = compare_argument(k)) return wrong;
-  const auto differs = [this](const auto& pair) {
-    return !compatible(program(Dump::kFirst)[pair.first].shape,
-                       program(Dump::kSecond)[pair.second].shape);
-  };
-  if (std::ranges::any_of(matched_, differs)) return std::nullopt;
+    any_differs |= !compatible(program(Dump::kFirst)[argument(program(Dump::kFirst), k)].shape,
+                               program(Dump::kSecond)[argument(program(Dump::kSecond), k)].shape);
+  }
+  // Everything else follows from the arguments: other sizes further in come of something else.
+  if (any_differs) return std::nullopt;
   return error_in_file(program(Dump::kSecond).path,
-                       "has the same sizes everywhere as the first program",
+                       "has arguments of the same sizes as the first program",
                        "two dumps that differ in " + sizes_.what);
 }
 

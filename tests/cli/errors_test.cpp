@@ -70,7 +70,7 @@ TEST_CASE("mistakes have one message and a code") {
        "--batch-of-dumps 1,2 --batch 4",
        3,
        "examples/jax/dumps/keep/jit_train_step.sm_10.0a_gpu_after_optimizations.txt.gz: error: has "
-       "the same sizes everywhere as the first program\n  two dumps that differ in batch\n"},
+       "arguments of the same sizes as the first program\n  two dumps that differ in batch\n"},
       {"whatif examples/jax/dumps/keep --hw gb200 --accumulation 4", 3,
        "examples/jax/dumps/keep/jit_train_step.sm_10.0a_gpu_after_optimizations.txt.gz: error: has "
        "no loop around forward and backward, so that it does not accumulate gradients\n  compile "

@@ -208,7 +208,7 @@ TEST_CASE("two programs that are not one step at two sizes are refused") {
        {},
        {},
        {"batch", 2, 4},
-       "toy.hlo: error: has the same sizes everywhere as the first program\n"
+       "toy.hlo: error: has arguments of the same sizes as the first program\n"
        "  two dumps that differ in batch"},
       {"another width",
        {},

@@ -11,18 +11,21 @@ namespace {
 
 constexpr double kLaunchOfCollective = 5;  ///< microseconds
 
-/// XLA's ring: the channels that links and devices allow, each at the low-latency protocol's rate,
-/// of which some is lost; every byte goes round almost twice.
+/// XLA's ring, in microseconds: a channel for each NVLink, each at its lane's rate of which the
+/// low-latency protocol loses some, up to what a channel can do. Every byte goes round almost
+/// twice, and XLA counts the tensor as read and as written.
+/// Source: gpu_collective_performance_model.cc, HandleAllReduce in gpu_hlo_cost_analysis.cc.
 double ring_all_reduce(const Collective& collective, std::string_view capability) {
+  const bool is_ampere = capability.starts_with("8.");
   const bool is_blackwell = capability.starts_with("10.") || capability.starts_with("12.");
-  const double gb_per_lane = is_blackwell ? 40 : 20;
-  const double most_of_channel = is_blackwell ? 36.7 : 20;
-  constexpr double kLinks = 18, kKept = 0.92, kMostChannels = 32;
+  const double links = is_ampere ? 12 : 18;
+  const double gb_of_lane = is_blackwell ? 40 : 20, gb_of_channel = is_ampere ? 20 : 36.7;
+  constexpr double kKept = 0.92, kBytesOfMicrosecond = 1e3;  // of a GB/s
   const auto n = static_cast<double>(collective.group.size);
-  const double channels = std::min(kLinks, std::max(n, kMostChannels));
-  const double bandwidth = channels * std::min(gb_per_lane, most_of_channel) * kKept * 1e3;
+  const double bandwidth =
+      links * std::min(gb_of_lane * kKept, gb_of_channel) * kBytesOfMicrosecond;
   const double share_of_bandwidth = n / (2 * (n - 1));
-  return static_cast<double>(collective.tensor.value()) / (bandwidth * share_of_bandwidth);
+  return 2 * static_cast<double>(collective.tensor.value()) / (bandwidth * share_of_bandwidth);
 }
 
 }  // namespace

@@ -60,10 +60,18 @@ std::optional<MatmulSizes> in_fusion(const Program& program, InstructionId fusio
   return std::nullopt;
 }
 
-/// As XLA measured them for its table: results of the type of the operands, of f8 in bf16.
+/// Bytes of an operand's element.
+double operand_bytes_of(std::string_view type) {
+  if (type == "tf32" || type == "f32") return 4;
+  if (type.starts_with("f4") || type.starts_with("s4")) return 0.5;
+  return type.starts_with("f8") || type.starts_with("s8") ? 1 : 2;
+}
+
+/// As XLA measured them for its table: results of the type of the operands, of what is narrower
+/// than bf16 in bf16, of integers in s32.
 Work product(std::string_view type, double b, double m, double n, double k) {
-  const double result_bytes = type == "tf32" || type == "f32" ? 4 : 2;
-  const double operand_bytes = type.starts_with("f8") ? 1 : result_bytes;
+  const double operand_bytes = operand_bytes_of(type);
+  const double result_bytes = type.starts_with("s") ? 4 : std::max(operand_bytes, 2.0);
   Work work{.kernel = KernelClass::kGemm};
   work.ops.dot_flops = Flops(2 * b * m * n * k);
   work.ops.matrix_type = type;

@@ -24,11 +24,8 @@ Result<Shard> parse_shard(const std::string& text) {
   const auto count =
       slash < text.size() ? whole_number(std::string_view(text).substr(slash + 1)) : std::nullopt;
   if (!index || !count || *count < 1 || *count > kMostShards || *index < 1 || *index > *count)
-    return Error{ErrorKind::kUsage,
-                 "--shard " + quoted(text) + " is no part of a whole",
-                 {},
-                 "",
-                 "for example --shard 1/8, the first of eight"};
+    return usage_error("--shard " + quoted(text) + " is no part of a whole",
+                       "for example --shard 1/8, the first of eight");
   return Shard{*index, *count};
 }
 

@@ -8,10 +8,6 @@
 namespace spillway {
 namespace {
 
-Error usage(std::string text, std::string advice) {
-  return Error{ErrorKind::kUsage, std::move(text), {}, "", std::move(advice)};
-}
-
 /// What the options ask for, or what is wrong with them.
 Result<SizeRequest> make_request(const SizeOptions& options) {
   SizeRequest request;
@@ -19,26 +15,27 @@ Result<SizeRequest> make_request(const SizeOptions& options) {
   const bool batch = !options.batches.empty() || !options.batch_of_dumps.empty();
   const bool sequence = !options.sequences.empty() || !options.seq_of_dumps.empty();
   if (batch && sequence)
-    return usage("two dumps differ in batch or in sequence, not in both",
-                 "first one, then the other");
+    return usage_error("two dumps differ in batch or in sequence, not in both",
+                       "first one, then the other");
   if (!batch && !sequence) {
     if (options.second.empty()) return request;
-    return usage("--second is there for --batch or --seq",
-                 "for example --second DUMP --batch-of-dumps 1,2 --batch 4");
+    return usage_error("--second is there for --batch or --seq",
+                       "for example --second DUMP --batch-of-dumps 1,2 --batch 4");
   }
   const std::string what = batch ? "batch" : "seq";
   const std::vector<double>& of_dumps = batch ? options.batch_of_dumps : options.seq_of_dumps;
   request.axis = batch ? SizeAxis::kBatch : SizeAxis::kSequence;
   request.sizes = batch ? options.batches : options.sequences;
   if (options.second.empty())
-    return usage("--" + what + " needs a second dump, of another " + what,
-                 "for example --second DUMP --" + what + "-of-dumps 1,2");
+    return usage_error("--" + what + " needs a second dump, of another " + what,
+                       "for example --second DUMP --" + what + "-of-dumps 1,2");
   if (of_dumps.size() != 2)
-    return usage("--" + what + "-of-dumps must say how large it is in PROGRAM and in --second",
-                 "for example --" + what + "-of-dumps 1,2");
+    return usage_error(
+        "--" + what + "-of-dumps must say how large it is in PROGRAM and in --second",
+        "for example --" + what + "-of-dumps 1,2");
   if (request.sizes.empty())
-    return usage("--second is there for a " + what + " to ask about",
-                 "for example --" + what + " 4");
+    return usage_error("--second is there for a " + what + " to ask about",
+                       "for example --" + what + " 4");
   request.first = of_dumps[0];
   request.second = of_dumps[1];
   return request;

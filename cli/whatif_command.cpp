@@ -81,11 +81,8 @@ std::optional<Error> run_cases(const Evaluator& evaluator, const std::vector<Pol
     add_findings(check_flags(to_flag_text(flags), context), result);
     const auto settings = schedule_settings(flags, context);
     if (!settings)
-      return Error{ErrorKind::kUsage,
-                   "whether XLA hides latencies on " + result.hardware + " is not known",
-                   {},
-                   "",
-                   "say so: --flag " + std::string(flag::kLatencyHiding) + "=true"};
+      return usage_error("whether XLA hides latencies on " + result.hardware + " is not known",
+                         "say so: --flag " + std::string(flag::kLatencyHiding) + "=true");
     std::vector<const Policy*> ours;
     for (const Policy& policy : policies)
       if (shard.owns(result.cases_dealt++)) ours.push_back(&policy);
@@ -175,20 +172,13 @@ std::optional<Error> run_sizes(const WhatIfOptions& options, const LoadedStep& l
 int run_whatif(const WhatIfOptions& options, const Surroundings& surroundings) {
   if (options.sets.empty() && options.flags.empty() && !options.sizes.any())
     return report(
-        Error{ErrorKind::kUsage,
-              "nothing is asked",
-              {},
-              "",
-              "give --set NAME=CHOICE, --flag NAME=VALUE, --batch or --seq with --second, "
-              "or --accumulation"});
+        usage_error("nothing is asked",
+                    "give --set NAME=CHOICE, --flag NAME=VALUE, --batch or --seq with --second, "
+                    "or --accumulation"));
   const Result<Shard> shard = options.shard.empty() ? Shard() : parse_shard(options.shard);
   if (!shard.ok()) return report(shard.error());
   if (!options.shard.empty() && !options.json)
-    return report(Error{ErrorKind::kUsage,
-                        "parts of an answer are for merge, which reads JSON",
-                        {},
-                        "",
-                        "add --json"});
+    return report(usage_error("parts of an answer are for merge, which reads JSON", "add --json"));
   const Result<LoadedStep> loaded = load_step(options.step, surroundings);
   if (!loaded.ok()) return report(loaded.error());
   const auto& [profile, topology] = loaded->machine;

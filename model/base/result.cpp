@@ -113,6 +113,10 @@ Error error_in_file(std::string path, std::string text, std::string advice) {
                std::move(advice)};
 }
 
+Error usage_error(std::string text, std::string advice) {
+  return Error{ErrorKind::kUsage, std::move(text), {}, "", std::move(advice)};
+}
+
 std::string quoted(std::string_view name) {
   constexpr std::size_t kLongest = 80;
   if (name.size() <= kLongest) return fmt::format("'{}'", name);

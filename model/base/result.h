@@ -49,6 +49,9 @@ Error error_in_text(std::string path, std::string_view content, std::size_t offs
 /// An error about a file as a whole, or about a folder.
 Error error_in_file(std::string path, std::string text, std::string advice = "");
 
+/// An error of the command line.
+Error usage_error(std::string text, std::string advice = "");
+
 /// A name from the input as messages quote it: 'x', and no longer than a line.
 std::string quoted(std::string_view name);
 

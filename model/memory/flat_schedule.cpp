@@ -105,6 +105,13 @@ FlatSchedule flatten(const Program& program, const Schedule& schedule) {
   return Flattener(program, schedule).run();
 }
 
+std::optional<InstructionId> loop_around(const Program& program, const FlatSchedule& schedule,
+                                         ComputationId id) {
+  for (auto caller = schedule.caller[id]; caller; caller = schedule.caller[caller->computation])
+    if (program[*caller].opcode == Opcode::kWhile) return caller;
+  return std::nullopt;
+}
+
 std::optional<InstructionIndex> find_done(const Computation& computation, InstructionIndex start) {
   InstructionIndex at = start;
   for (;;) {

@@ -45,6 +45,11 @@ struct FlatSchedule {
 /// first reached.
 FlatSchedule flatten(const Program& program, const Schedule& schedule);
 
+/// The innermost while around a computation; a while does not surround its own instruction. Empty
+/// where there is none.
+std::optional<InstructionId> loop_around(const Program& program, const FlatSchedule& schedule,
+                                         ComputationId id);
+
 /// The done that ends what `start` began, following updates; empty when it is in another
 /// computation (a copy that is still under way when a loop's iteration ends).
 std::optional<InstructionIndex> find_done(const Computation& computation, InstructionIndex start);

@@ -51,7 +51,6 @@ class ResidualFinder {
   bool updates_slice(InstructionId id) const;
   std::pair<std::int32_t, std::int32_t> carry_order(const Residual& residual) const;
 
-  std::optional<InstructionId> loop_around(ComputationId id) const;
   LogicalTime position(InstructionId id) const {
     return memory_.schedule.position[id.computation][id.instruction.index];
   }
@@ -73,14 +72,6 @@ class ResidualFinder {
   std::vector<Residual> found_;
 };
 
-/// The innermost while around a computation; a while does not surround its own instruction.
-std::optional<InstructionId> ResidualFinder::loop_around(ComputationId id) const {
-  for (auto caller = memory_.schedule.caller[id]; caller;
-       caller = memory_.schedule.caller[caller->computation])
-    if (program_[*caller].opcode == Opcode::kWhile) return caller;
-  return std::nullopt;
-}
-
 bool only_hands_on(Opcode opcode) {
   return opcode == Opcode::kTuple || opcode == Opcode::kBitcast || opcode == Opcode::kWhile ||
          opcode == Opcode::kOptimizationBarrier || is_async_start(opcode) || is_async_done(opcode);
@@ -101,7 +92,7 @@ void ResidualFinder::collect_touches() {
     const Computation& computation = program_[id.computation];
     const auto operands = computation.operands(id.instruction);
     if (operands.empty()) continue;
-    const auto loop = loop_around(id.computation);
+    const auto loop = loop_around(program_, memory_.schedule, id.computation);
     for (std::uint32_t k = 0; k < operands.size(); ++k) {
       if (!computation.shape_of(operands[k]).is_array()) continue;
       const SliceAccess access = slice_access(program_, id, k);

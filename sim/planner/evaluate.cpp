@@ -224,15 +224,14 @@ Result<PolicyCase> Evaluator::evaluate(const Policy& policy,
                                        const ScheduleSettings& settings) const {
   const SchedulerChoice& scheduler = settings.scheduler;
   if (scheduler.hides_latencies && scheduler.costs == BelievedCosts::kProfile)
-    return Error{ErrorKind::kUsage, "an order made by a profile is not modelled", {}, "", ""};
+    return usage_error("an order made by a profile is not modelled");
   if (settings.async_computes < 1 || settings.collectives < 1)
-    return Error{ErrorKind::kUsage, "XLA cannot order with a limit below 1", {}, "", ""};
+    return usage_error("XLA cannot order with a limit below 1");
   Program planned = change(policy);
   bool pipelines = false;  // there is a copy to pipeline
   if (settings.pipelines_host_copies) {
     if (!is_as_compiled(planned, program_))
-      return Error{
-          ErrorKind::kUsage, "pipelining is simulated for copies that XLA made only", {}, "", ""};
+      return usage_error("pipelining is simulated for copies that XLA made only");
     Result<Program> pipelined = pipeline_host_copies(planned);
     if (!pipelined.ok()) return pipelined.error();
     pipelines = !is_as_compiled(*pipelined, planned);

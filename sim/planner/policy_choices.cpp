@@ -11,10 +11,6 @@
 namespace spillway {
 namespace {
 
-Error usage(std::string text, std::string advice) {
-  return {ErrorKind::kUsage, std::move(text), {}, "", std::move(advice)};
-}
-
 std::optional<Choice> parse_choice(std::string_view text) {
   for (const Choice choice : {Choice::kKeep, Choice::kOffload, Choice::kRecompute})
     if (text == name_of(choice)) return choice;
@@ -126,13 +122,14 @@ std::optional<Error> check_names(const std::vector<NameChoice>& wishes,
   std::set<std::string> seen;
   for (const NameChoice& wish : wishes) {
     if (!seen.insert(wish.name).second)
-      return usage("--set " + wish.name + " stands there twice",
-                   "choices to compare have commas between: --set " + wish.name + "=keep,offload");
+      return usage_error(
+          "--set " + wish.name + " stands there twice",
+          "choices to compare have commas between: --set " + wish.name + "=keep,offload");
     const auto has_it = [&wish](const Handle& handle) { return carries(handle, wish.name); };
     if (std::ranges::any_of(handles, has_it)) continue;
     if (std::ranges::find(names.names, wish.name, &CheckpointName::name) == names.names.end())
-      return usage("no name " + spillway::quoted(wish.name) + " in this program",
-                   "it has " + names_that_can_be_set(handles, names));
+      return usage_error("no name " + spillway::quoted(wish.name) + " in this program",
+                         "it has " + names_that_can_be_set(handles, names));
     findings.push_back({"name-without-effect", Severity::kInfo,
                         wish.name + " changes nothing: the program saves no value of that name",
                         "the backward pass does not need it, or the policy it was compiled with "
@@ -147,17 +144,17 @@ std::optional<Error> check_names(const std::vector<NameChoice>& wishes,
 Result<NameChoice> parse_name_choice(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0)
-    return usage("--set " + spillway::quoted(text) + " is not NAME=CHOICE",
-                 "for example --set query_proj=offload");
+    return usage_error("--set " + spillway::quoted(text) + " is not NAME=CHOICE",
+                       "for example --set query_proj=offload");
   NameChoice result{text.substr(0, equals), {}};
   std::string_view rest = std::string_view(text).substr(equals + 1);
   while (true) {
     const std::size_t comma = std::min(rest.find(','), rest.size());
     const auto choice = parse_choice(rest.substr(0, comma));
     if (!choice)
-      return usage("--set " + result.name + ": " +
-                       spillway::quoted(std::string(rest.substr(0, comma))) + " is no choice",
-                   advice_for(rest.substr(0, comma)));
+      return usage_error("--set " + result.name + ": " +
+                             spillway::quoted(std::string(rest.substr(0, comma))) + " is no choice",
+                         advice_for(rest.substr(0, comma)));
     result.choices.push_back(*choice);
     if (comma == rest.size()) return result;
     rest.remove_prefix(comma + 1);
@@ -173,7 +170,7 @@ Result<PolicyCases> combine(const std::vector<NameChoice>& wishes,
   for (const NameChoice& wish : wishes) {
     count *= wish.choices.size();
     if (count > most)
-      return usage(fmt::format("these are more than {} cases", most), "give fewer choices");
+      return usage_error(fmt::format("these are more than {} cases", most), "give fewer choices");
   }
   PolicyMaker maker(wishes, handles);
   for (std::size_t number = 0; number < count; ++number) {

@@ -31,12 +31,10 @@ std::optional<Error> check_state_name(const std::string& name, const std::vector
       std::ranges::find(handles, name, &Handle::name) != handles.end())
     return std::nullopt;
   const bool unknown = !state.unknown_because.empty();
-  return Error{ErrorKind::kUsage,
-               "--set " + name + ": " +
-                   (unknown ? state.unknown_because : "the step has no donated state of that kind"),
-               {},
-               "",
-               unknown ? "compile the step with its state donated" : ""};
+  return usage_error(
+      "--set " + name + ": " +
+          (unknown ? state.unknown_because : "the step has no donated state of that kind"),
+      unknown ? "compile the step with its state donated" : "");
 }
 
 StateBases::StateBases(const Program& program, const MemoryAssignment& memory,

@@ -11,10 +11,6 @@
 namespace spillway {
 namespace {
 
-Error usage(std::string text, std::string advice) {
-  return {ErrorKind::kUsage, std::move(text), {}, "", std::move(advice)};
-}
-
 /// Values with commas between; a value that may hold commas itself is one.
 std::vector<std::string> split_values(const KnownFlag& flag, std::string_view text) {
   const bool is_list = flag.type == FlagType::kText || flag.type == FlagType::kPairs ||
@@ -55,8 +51,8 @@ FlagText to_flag_text(const FlagSettings& flags) {
 Result<FlagChoice> parse_flag_choice(const std::string& text, const FlagContext& context) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0)
-    return usage("--flag " + spillway::quoted(text) + " is not NAME=VALUE",
-                 "for example --flag " + std::string(flag::kPipelinedOffloading) + "=true");
+    return usage_error("--flag " + spillway::quoted(text) + " is not NAME=VALUE",
+                       "for example --flag " + std::string(flag::kPipelinedOffloading) + "=true");
   std::string name = text.substr(0, equals);
   if (name.starts_with("--")) name.erase(0, 2);
   const std::string_view all = std::string_view(text).substr(equals + 1);
@@ -66,16 +62,16 @@ Result<FlagChoice> parse_flag_choice(const std::string& text, const FlagContext&
   for (const std::string& value : choice.values) {
     for (const Diagnostic& finding : check_flags(to_flag_text({{name, value}}), context))
       if (finding.severity == Severity::kError)
-        return usage("--flag: " + finding.what, finding.advice);
+        return usage_error("--flag: " + finding.what, finding.advice);
   }
   if (!can_be_tried(name))
-    return usage("what --flag " + name + " does cannot be simulated",
-                 "these can: " + flags_that_can_be_tried());
+    return usage_error("what --flag " + name + " does cannot be simulated",
+                       "these can: " + flags_that_can_be_tried());
   if (std::ranges::find(kFromOne, name) != std::end(kFromOne))
     for (const std::string& value : choice.values)
       if (parse_flag_integer(value).value_or(1) < 1)
-        return usage(fmt::format("--flag {}={} cannot be simulated", name, value),
-                     "it begins at 1");
+        return usage_error(fmt::format("--flag {}={} cannot be simulated", name, value),
+                           "it begins at 1");
   return choice;
 }
 
@@ -83,8 +79,8 @@ Result<std::vector<FlagSettings>> combine(const std::vector<FlagChoice>& choices
   std::vector<FlagSettings> cases = {{}};
   for (const FlagChoice& choice : choices) {
     if (cases.front().contains(choice.name))
-      return usage("--flag " + choice.name + " stands there twice",
-                   "values to compare have commas between: --flag " + choice.name + "=1,2");
+      return usage_error("--flag " + choice.name + " stands there twice",
+                         "values to compare have commas between: --flag " + choice.name + "=1,2");
     std::vector<FlagSettings> longer;
     for (const FlagSettings& so_far : cases)
       for (const std::string& value : choice.values) {
@@ -93,7 +89,8 @@ Result<std::vector<FlagSettings>> combine(const std::vector<FlagChoice>& choices
       }
     cases = std::move(longer);
     if (cases.size() > kMostCases)
-      return usage(fmt::format("these are more than {} cases", kMostCases), "give fewer values");
+      return usage_error(fmt::format("these are more than {} cases", kMostCases),
+                         "give fewer values");
   }
   if (!choices.empty()) cases.insert(cases.begin(), FlagSettings());
   return cases;

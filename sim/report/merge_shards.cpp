@@ -10,10 +10,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Error wrong(const std::string& path, std::string text, std::string advice = "") {
-  return {ErrorKind::kInput, std::move(text), {path, {}, {}}, "", std::move(advice)};
-}
-
 /// A part, with its number taken out and its cases apart.
 struct Part {
   std::size_t index = 0, count = 0;
@@ -22,7 +18,8 @@ struct Part {
 
 Result<Part> read_part(const ShardText& shard) {
   Json json = Json::parse(shard.json, nullptr, false);
-  if (json.is_discarded() || !json.is_object()) return wrong(shard.path, "is no JSON object");
+  if (json.is_discarded() || !json.is_object())
+    return error_in_file(shard.path, "is no JSON object");
   const auto number = [&json](const char* name) -> std::optional<std::size_t> {
     const auto found = json["shard"].find(name);
     if (found == json["shard"].end() || !found->is_number_unsigned()) return std::nullopt;
@@ -33,8 +30,8 @@ Result<Part> read_part(const ShardText& shard) {
   const auto index = has_parts ? number("index") : std::nullopt;
   const auto count = has_parts ? number("count") : std::nullopt;
   if (!index || !count || *count < 1 || *index < 1 || *index > *count)
-    return wrong(shard.path, "is no part of a sharded answer",
-                 "make parts with --shard I/N --json");
+    return error_in_file(shard.path, "is no part of a sharded answer",
+                         "make parts with --shard I/N --json");
   Part part{*index, *count, std::move(json["cases"]), {}};
   json.erase("shard");
   json["cases"] = Json::array();
@@ -54,11 +51,11 @@ Result<std::string> merge_shards(const std::vector<ShardText>& shards) {
     parts.resize(parts.empty() ? part.count : parts.size());
     paths.resize(parts.size());
     if (part.count != parts.size())
-      return wrong(shard.path, fmt::format("is one of {} parts, and those before are of {}",
-                                           part.count, parts.size()));
+      return error_in_file(shard.path, fmt::format("is one of {} parts, and those before are of {}",
+                                                   part.count, parts.size()));
     if (parts[part.index - 1])
-      return wrong(shard.path, fmt::format("is part {}, as {} is", part.index,
-                                           spillway::quoted(paths[part.index - 1])));
+      return error_in_file(shard.path, fmt::format("is part {}, as {} is", part.index,
+                                                   spillway::quoted(paths[part.index - 1])));
     paths[part.index - 1] = shard.path;
     parts[part.index - 1] = std::move(part);
   }
@@ -66,14 +63,11 @@ Result<std::string> merge_shards(const std::vector<ShardText>& shards) {
   const Part* first = nullptr;
   for (std::size_t k = 0; k < parts.size(); ++k) {
     if (!parts[k])
-      return Error{ErrorKind::kUsage,
-                   fmt::format("part {} of {} is missing", k + 1, parts.size()),
-                   {},
-                   "",
-                   "name the files of all parts"};
+      return usage_error(fmt::format("part {} of {} is missing", k + 1, parts.size()),
+                         "name the files of all parts");
     if (first == nullptr) first = &*parts[k];
     if (parts[k]->rest != first->rest)
-      return wrong(paths[k], "answers another question than " + spillway::quoted(paths[0]));
+      return error_in_file(paths[k], "answers another question than " + spillway::quoted(paths[0]));
     most = std::max(most, parts[k]->cases.size());
   }
   Json whole = first->rest;

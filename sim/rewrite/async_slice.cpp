@@ -240,9 +240,8 @@ void drop_handed_on(ProgramEditor& program, ComputationId body_id, Handle fusion
   const Shape shape = body[fusion].instruction.shape;
   const std::string name(body[fusion].instruction.name);
   const auto hand_on = [&](ShapeNodeIndex node) {
-    Node renaming = make_node(program.text(name + ".handed_on"), Opcode::kBitcast, shape.at(node));
-    renaming.operands = {value};
-    body.redirect({fusion, node}, {body.add(std::move(renaming)), 0});
+    body.redirect({fusion, node},
+                  add_bitcast(program, body, name + ".handed_on", value, shape.at(node)));
   };
   if (!shape.is_tuple()) {
     if (find_parameter(*fused, root) != last) return;

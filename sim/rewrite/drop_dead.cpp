@@ -7,6 +7,7 @@
 #include "model/program/call_graph.h"
 #include "model/program/loop_scalar.h"
 #include "sim/rewrite/async_slice.h"
+#include "sim/rewrite/loop_carry.h"
 
 namespace spillway {
 namespace {
@@ -94,7 +95,6 @@ class DeadCode {
   bool is_carry(InstructionId id) const {
     return in(id).opcode == Opcode::kParameter && loop_of_.contains(id.computation);
   }
-  bool can_shrink(InstructionId loop) const;
 
   void erase_dead(ProgramEditor& editor, ComputationId id) const;
   void shorten_tuples(ProgramEditor& editor, InstructionId id, const std::vector<char>& kept) const;
@@ -141,19 +141,6 @@ void DeadCode::mark_with_callers(InstructionId id) {
   }
 }
 
-/// Loops whose carry can be taken apart: a flat tuple that stands right in front of it, for it
-/// alone.
-bool DeadCode::can_shrink(InstructionId loop) const {
-  const Computation& caller = program_[loop.computation];
-  const Computation& body = program_[body_of(program_, loop)];
-  const Operand begins = caller.operands(loop.instruction)[0];
-  return body.root().node == 0 && body.root_instruction().opcode == Opcode::kTuple &&
-         body.root_instruction().shape.is_flat_tuple() && begins.node == 0 &&
-         caller[begins.instruction].opcode == Opcode::kTuple &&
-         caller.uses(begins.instruction).size() == 1 &&
-         caller.root().instruction != begins.instruction;
-}
-
 /// Whether an instruction may be needed in part.
 bool DeadCode::by_element(InstructionId id) const {
   const Instruction& instruction = in(id);
@@ -162,9 +149,9 @@ bool DeadCode::by_element(InstructionId id) const {
     case Opcode::kTuple:
       return true;
     case Opcode::kWhile:
-      return can_shrink(id);
+      return LoopCarry::is_flat(program_, id);
     case Opcode::kParameter:
-      return is_carry(id) && can_shrink(loop_of_.at(id.computation));
+      return is_carry(id) && LoopCarry::is_flat(program_, loop_of_.at(id.computation));
     case Opcode::kFusion:
       return instruction.shape.is_flat_tuple() &&
              program_[program_[id.computation].called(id.instruction)[0]]
@@ -209,7 +196,8 @@ void DeadCode::enter(InstructionId id) {
   const Opcode opcode = in(id).opcode;
   if (opcode == Opcode::kWhile) {
     for (const ComputationId called : computation.called(id.instruction))
-      if (called != body_of(program_, id) || !can_shrink(id)) mark(called, program_[called].root());
+      if (called != body_of(program_, id) || !LoopCarry::is_flat(program_, id))
+        mark(called, program_[called].root());
   } else if (is_control_flow(opcode)) {
     for (const ComputationId called : computation.called(id.instruction))
       if (is_reached(called)) mark(called, program_[called].root());

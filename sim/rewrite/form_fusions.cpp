@@ -319,11 +319,8 @@ void FusionFormer::sum_and_slice(InstructionIndex fusion, std::uint32_t output,
   const Shape shape = body[made].instruction.shape;
   Reference sliced{made, shape.element_node(0)};
   const Shape wanted = body[slice.index].instruction.shape;
-  if (!std::ranges::equal(body.shape_of(sliced).dims(), wanted.dims())) {
-    Node renaming = make_node(out_.text(name + ".renamed"), Opcode::kBitcast, wanted);
-    renaming.operands = {sliced};
-    sliced = {body.add(std::move(renaming)), 0};
-  }
+  if (!std::ranges::equal(body.shape_of(sliced).dims(), wanted.dims()))
+    sliced = add_bitcast(out_, body, name + ".renamed", sliced, wanted);
   const ShapeNodeIndex old = several ? like.instruction.shape.element_node(output) : 0;
   body.redirect({fusion.index, old}, {made, shape.element_node(1)});
   if (several)

@@ -19,11 +19,6 @@ using Handle = ComputationEditor::Handle;
 using Node = ComputationEditor::Node;
 using Reference = ComputationEditor::Reference;
 
-bool same_layout(Shape a, Shape b) {
-  return a.type() == b.type() && std::ranges::equal(a.dims(), b.dims()) &&
-         std::ranges::equal(a.minor_to_major(), b.minor_to_major());
-}
-
 /// A fusion that does nothing with a product but add it to another value.
 struct Addition {
   InstructionIndex reader;
@@ -51,7 +46,7 @@ std::optional<Addition> find_addition(const Computation& fused, std::uint32_t pa
   if (!found) return std::nullopt;
   const Shape sum = fused[found->add].shape;
   for (const Operand& operand : fused.operands(found->add))
-    if (!same_layout(fused.shape_of(operand), sum)) return std::nullopt;
+    if (!same_shape(fused.shape_of(operand), sum)) return std::nullopt;
   return found;
 }
 
@@ -179,10 +174,8 @@ Program EpilogueFuser::fuse(InstructionIndex product, Reference other,
 
 Reference EpilogueFuser::renamed(Reference value, Shape shape, const std::string& name) {
   ComputationEditor& body = out_->edit(id_);
-  if (same_layout(body.shape_of(value), shape)) return value;
-  Node node = make_node(out_->text(name + ".renamed"), Opcode::kBitcast, shape);
-  node.operands = {value};
-  return {body.add(std::move(node)), 0};
+  if (same_shape(body.shape_of(value), shape)) return value;
+  return add_bitcast(*out_, body, name + ".renamed", value, shape);
 }
 
 /// Makes the product's kernel add `other` to what it computes.

@@ -32,7 +32,8 @@ bool LoopCarry::is_flat(const Program& program, InstructionId loop) {
          body.root_instruction().opcode == Opcode::kTuple &&
          body.root_instruction().shape.is_flat_tuple() && begins.node == 0 &&
          caller[begins.instruction].opcode == Opcode::kTuple &&
-         caller.uses(begins.instruction).size() == 1;
+         caller.uses(begins.instruction).size() == 1 &&
+         caller.root().instruction != begins.instruction;
 }
 
 Reference LoopCarry::carried(std::size_t element) const {

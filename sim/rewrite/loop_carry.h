@@ -14,6 +14,7 @@ class LoopCarry {
   /// Both must outlive it.
   LoopCarry(const Program& program, ProgramEditor& editor, InstructionId loop);
 
+  /// Whether a loop is such a one, with that tuple for it alone.
   static bool is_flat(const Program& program, InstructionId loop);
 
   /// Where the body finds a value of the caller: an element that it carries unchanged.

@@ -22,11 +22,6 @@ bool makes_a_value(Opcode opcode) {
          opcode != Opcode::kBitcast && opcode != Opcode::kTuple && !is_async_start(opcode);
 }
 
-bool same_layout(Shape a, Shape b) {
-  return a.type() == b.type() && a.space() == b.space() && std::ranges::equal(a.dims(), b.dims()) &&
-         std::ranges::equal(a.minor_to_major(), b.minor_to_major());
-}
-
 /// Whether it is worth telling by where it comes from: matrix products and library calls.
 bool is_heavy(const Program& program, const Computation& body, InstructionIndex i) {
   if (body[i].opcode == Opcode::kCustomCall || body[i].opcode == Opcode::kDot) return true;
@@ -141,13 +136,9 @@ class Merger {
     const Shape shape = body_.shape_of(value), other = body_.shape_of(kept);
     if (other.space() != shape.space() || other.bytes() != shape.bytes()) return;
     Reference to{kept.instruction.index, kept.node};
-    if (!same_layout(other, shape)) {
-      ComputationEditor::Node renaming =
-          make_node(editor_.text("renamed." + std::string(body_[value.instruction].name)),
-                    Opcode::kBitcast, shape);
-      renaming.operands = {to};
-      to = {edited.add(std::move(renaming)), 0};
-    }
+    if (!same_shape(other, shape))
+      to = add_bitcast(editor_, edited, "renamed." + std::string(body_[value.instruction].name), to,
+                       shape);
     edited.redirect({value.instruction.index, value.node}, to);
     changed_ = true;
   }

@@ -78,8 +78,6 @@ class StateRewrite {
     });
   }
   std::vector<Reference> shown_at(ComputationId id, ValueId value) const;
-  Handle copy(ComputationEditor& editor, Reference from, MemorySpace space,
-              const std::string& name);
   void fetch(ComputationId id, const std::vector<Reference>& places, bool loops_slice,
              const std::string& name);
   void read_copy(ComputationEditor& editor, Handle user, const std::vector<Reference>& places,
@@ -126,21 +124,6 @@ std::vector<Reference> StateRewrite::shown_at(ComputationId id, ValueId value) c
   return places;
 }
 
-/// A copy to `space` as start and done, at the end of the order. Returns the done.
-Handle StateRewrite::copy(ComputationEditor& editor, Reference from, MemorySpace space,
-                          const std::string& name) {
-  RewriteStorage& storage = *out_.storage();
-  const Shape source = editor.shape_of(from);
-  const Shape result = with_space(source, {0}, space, storage);
-  Node start = make_node(out_.text(name + "-start"), Opcode::kCopyStart,
-                         make_tuple_shape({result, source, make_context_shape(storage)}, storage));
-  start.operands = {from};
-  const Handle start_handle = editor.add(std::move(start));
-  Node done = make_node(out_.text(name + "-done"), Opcode::kCopyDone, result);
-  done.operands = {{start_handle, 0}};
-  return editor.add(std::move(done));
-}
-
 /// `user` reads the copy instead of what shows at one of `places`; what it is a renaming of, it
 /// gives in the copy's memory space.
 void StateRewrite::read_copy(ComputationEditor& editor, Handle user,
@@ -173,7 +156,7 @@ void StateRewrite::fetch(ComputationId id, const std::vector<Reference>& places,
         readers.push_back(user);
     }
   if (readers.empty()) return;
-  const Handle done = copy(editor, places.front(), MemorySpace::kDevice, name);
+  const Handle done = add_copy(out_, editor, name + "-", places.front(), MemorySpace::kDevice);
   for (const Handle reader : readers) read_copy(editor, reader, places, {done, 0});
   const Handle start = editor[done].operands[0].handle;
   place_before_users(editor, done);
@@ -205,7 +188,8 @@ void StateRewrite::to_host(const StateArgument& argument) {
   Shape& shape = entry[parameter].instruction.shape;
   shape = with_space(shape, {0}, MemorySpace::kPinnedHost, *out_.storage());
   if (!unchanged) {
-    const Handle done = copy(entry, result, MemorySpace::kPinnedHost, "send." + name);
+    const Handle done =
+        add_copy(out_, entry, "send." + name + "-", result, MemorySpace::kPinnedHost);
     place_after_operands(entry, entry[done].operands[0].handle);
     place_after_operands(entry, done);
     set_result(argument, {done, 0}, MemorySpace::kPinnedHost);

@@ -60,12 +60,6 @@ class StreamFinder {
   std::string why_refused(const ParameterStreams& found) const;
   bool can_move(const GradientStack& gradient) const;
 
-  std::optional<InstructionId> loop_around(ComputationId id) const {
-    for (auto caller = memory_.schedule.caller[id]; caller;
-         caller = memory_.schedule.caller[caller->computation])
-      if (program_[*caller].opcode == Opcode::kWhile) return caller;
-    return std::nullopt;
-  }
   BufferId buffer_of(ValueId value) const { return memory_.liveness.buffer_of[value]; }
 
   const Program& program_;
@@ -81,7 +75,7 @@ class StreamFinder {
 void StreamFinder::look_at(InstructionId id) {
   const Computation& computation = program_[id.computation];
   if (hands_on(computation[id.instruction].opcode)) return;
-  const auto loop = loop_around(id.computation);
+  const auto loop = loop_around(program_, memory_.schedule, id.computation);
   if (!loop) return;
   const auto operands = computation.operands(id.instruction);
   for (std::uint32_t k = 0; k < operands.size(); ++k) {
@@ -146,12 +140,8 @@ bool StreamFinder::stays_in_loop(const GradientStack& gradient) const {
 }
 
 bool StreamFinder::can_move(const GradientStack& gradient) const {
-  const ComputationId body = body_of(program_, gradient.loop);
-  const bool can_write =
-      gradient.write.instruction.computation == body
-          ? can_split_update(program_, gradient.write)
-          : done_of_wrapper(program_, memory_, body, gradient.write.instruction).has_value();
-  return can_write && stays_in_loop(gradient) &&
+  return can_take_update(program_, memory_, body_of(program_, gradient.loop), gradient.write) &&
+         stays_in_loop(gradient) &&
          initial_element(program_, memory_, gradient.loop, gradient.stack) == gradient.element;
 }
 
@@ -163,14 +153,9 @@ std::string StreamFinder::why_refused(const ParameterStreams& found) const {
     return "no loop reads parameters layer by layer (scan_layers): where XLA would fetch those of "
            "unrolled layers again is not known here";
   for (const ParameterStream& stream : found.streams)
-    for (const StackAccess& read : stream.reads) {
-      const ComputationId body = body_of(program_, read.loop);
-      const bool can_read =
-          read.instruction.computation == body
-              ? can_split_read(program_, read)
-              : done_of_wrapper(program_, memory_, body, read.instruction).has_value();
-      if (!can_read) return "a parameter is read by something other than slices of it";
-    }
+    for (const StackAccess& read : stream.reads)
+      if (!can_take_slice(program_, memory_, body_of(program_, read.loop), read))
+        return "a parameter is read by something other than slices of it";
   for (const GradientStack& gradient : found.gradients)
     if (!can_move(gradient)) return "the gradients of a parameter are not gathered slice by slice";
   return "";

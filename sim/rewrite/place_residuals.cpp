@@ -185,20 +185,13 @@ std::string why_not_movable(const Program& program, const MemoryAssignment& memo
 std::string why_not_separable(const Program& program, const MemoryAssignment& memory,
                               const Residual& residual) {
   if (residual.peeled) return "its copies are pipelined across iterations";
-  const ComputationId forward = body_of(program, residual.forward_loop);
-  const InstructionId write = residual.write.instruction;
-  const bool can_write = write.computation == forward
-                             ? can_split_update(program, residual.write)
-                             : done_of_wrapper(program, memory, forward, write).has_value();
-  if (!can_write) return "it is saved by something other than a slice update";
+  if (!can_take_update(program, memory, body_of(program, residual.forward_loop), residual.write))
+    return "it is saved by something other than a slice update";
   const ComputationId backward = body_of(program, residual.backward_loop);
   for (const StackAccess& read : residual.reads) {
     if (read.loop != residual.backward_loop) return "several loops read it";
-    const InstructionId id = read.instruction;
-    const bool can_read = id.computation == backward
-                              ? can_split_read(program, read)
-                              : done_of_wrapper(program, memory, backward, id).has_value();
-    if (!can_read) return "it is read by something other than slices of it";
+    if (!can_take_slice(program, memory, backward, read))
+      return "it is read by something other than slices of it";
   }
   return "";
 }

@@ -96,13 +96,11 @@ std::optional<Reference> PlainCopies::operand(const Fusion& fusion, Operand inne
       std::ranges::equal(in.shape.dims(), shape.dims()))
     return argument;
   // What an existing start wraps may still show the stack where it was before it moved.
-  Node renaming =
-      make_node(program_.text("renamed." + fusion.name), Opcode::kBitcast,
-                with_space(shape, {0}, body_.shape_of(argument).space(), *program_.storage()));
-  renaming.operands = {argument};
-  const Handle handle = body_.add(std::move(renaming));
-  body_.move_before(handle, before);
-  return Reference{handle, 0};
+  const Reference renamed =
+      add_bitcast(program_, body_, "renamed." + fusion.name, argument,
+                  with_space(shape, {0}, body_.shape_of(argument).space(), *program_.storage()));
+  body_.move_before(renamed.handle, before);
+  return renamed;
 }
 
 /// One instruction as a computation, with parameters of these shapes for its operands.
@@ -164,12 +162,10 @@ void PlainCopies::unfuse(Handle done) {
       {make_tuple_shape(shapes, storage), result, make_context_shape(storage)}, storage);
   const Shape before = body_[done].instruction.shape;
   if (!std::ranges::equal(before.dims(), result.dims())) {
-    Node renaming =
-        make_node(program_.text("renamed." + fusion.name + ".done"), Opcode::kBitcast, before);
-    renaming.operands = {{done, 0}};
-    const Handle handle = body_.add(std::move(renaming));
-    body_.move_after(handle, done);
-    body_.redirect({done, 0}, {handle, 0}, handle);
+    const Reference renamed =
+        add_bitcast(program_, body_, "renamed." + fusion.name + ".done", {done, 0}, before);
+    body_.move_after(renamed.handle, done);
+    body_.redirect({done, 0}, renamed, renamed.handle);
     body_[done].instruction.shape = result;
   }
 }

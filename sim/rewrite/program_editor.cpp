@@ -36,4 +36,27 @@ ComputationEditor::Node make_parameter(std::string_view name, std::uint32_t numb
   return node;
 }
 
+ComputationEditor::Reference add_bitcast(ProgramEditor& program, ComputationEditor& computation,
+                                         std::string name, ComputationEditor::Reference value,
+                                         Shape shape) {
+  ComputationEditor::Node node = make_node(program.text(std::move(name)), Opcode::kBitcast, shape);
+  node.operands = {value};
+  return {computation.add(std::move(node)), 0};
+}
+
+ComputationEditor::Handle add_copy(ProgramEditor& program, ComputationEditor& computation,
+                                   const std::string& name, ComputationEditor::Reference from,
+                                   MemorySpace space) {
+  RewriteStorage& storage = *program.storage();
+  const Shape source = computation.shape_of(from);
+  const Shape result = with_space(source, {0}, space, storage);
+  ComputationEditor::Node start =
+      make_node(program.text(name + "start"), Opcode::kCopyStart,
+                make_tuple_shape({result, source, make_context_shape(storage)}, storage));
+  start.operands = {from};
+  ComputationEditor::Node done = make_node(program.text(name + "done"), Opcode::kCopyDone, result);
+  done.operands = {{computation.add(std::move(start)), 0}};
+  return computation.add(std::move(done));
+}
+
 }  // namespace spillway

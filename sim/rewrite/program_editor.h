@@ -47,4 +47,14 @@ ComputationEditor::Node make_node(std::string_view name, Opcode opcode, Shape sh
 ComputationEditor::Node make_parameter(std::string_view name, std::uint32_t number, Shape shape,
                                        RewriteStorage& storage);
 
+/// A renaming of a value to a shape of the same bytes, at the end of the order.
+ComputationEditor::Reference add_bitcast(ProgramEditor& program, ComputationEditor& computation,
+                                         std::string name, ComputationEditor::Reference value,
+                                         Shape shape);
+/// An asynchronous copy of an array to a memory space, called "<name>start" and "<name>done", at
+/// the end of the order: its done.
+ComputationEditor::Handle add_copy(ProgramEditor& program, ComputationEditor& computation,
+                                   const std::string& name, ComputationEditor::Reference from,
+                                   MemorySpace space);
+
 }  // namespace spillway

@@ -1,6 +1,7 @@
 #include "sim/rewrite/recompute.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include "model/diagnostics/slice_offsets.h"
@@ -23,8 +24,6 @@ using Reference = ComputationEditor::Reference;
 using Node = ComputationEditor::Node;
 
 namespace {
-
-constexpr std::string_view kSuffix = ".recompute";
 
 /// Element of the carry that an operand of a body is; empty for anything else.
 std::optional<std::uint32_t> carried_element(const Computation& body, Operand operand) {
@@ -77,7 +76,9 @@ std::optional<Operand> find_value(const Computation& body, const ValueKeys& keys
 
 }  // namespace
 
-bool is_recomputed(const Instruction& instruction) { return instruction.name.ends_with(kSuffix); }
+bool is_recomputed(const Instruction& instruction) {
+  return instruction.name.ends_with(kRecomputedSuffix);
+}
 
 /// One pair of loops in which something is recomputed.
 class LayerRecomputation {
@@ -112,7 +113,7 @@ class LayerRecomputation {
 
  private:
   void replace(ResidualId id);
-  Reference saved_value(const Residual& residual);
+  Reference saved_value(ResidualId id);
   Reference slice_of(ResidualId id);
   Reference value_of(Reference forward);
   bool updates_in_place(const Node& node) const;
@@ -123,6 +124,8 @@ class LayerRecomputation {
   Reference converted(const Residual& residual, Reference value, Shape shape);
   Reference renamed(Reference value, Shape shape, std::string_view name);
   Handle clone(const ComputationEditor& from, Handle handle, std::vector<Reference> operands);
+  Handle clone_whole(const ComputationEditor& from, Handle handle,
+                     const std::function<Reference(Reference)>& backward);
 
   const Program& program_;
   const MemoryAssignment& memory_;
@@ -143,7 +146,7 @@ class LayerRecomputation {
 void LayerRecomputation::replace(ResidualId id) {
   const Residual& residual = residuals_.residuals[id];
   const Reference slice = slice_of(id);
-  const Reference value = value_of(saved_value(residual));
+  const Reference value = value_of(saved_value(id));
   backward_.redirect(slice, converted(residual, value, backward_.shape_of(slice)));
 }
 
@@ -151,16 +154,16 @@ void LayerRecomputation::replace(ResidualId id) {
 /// loops has its dimensions in another order there.
 Reference LayerRecomputation::converted(const Residual& residual, Reference value, Shape shape) {
   if (!residual.copied_between_loops) return renamed(value, shape, residual.id);
-  Node node = make_node(out_.text(residual.id + ".transposed" + std::string(kSuffix)),
+  Node node = make_node(out_.text(residual.id + ".transposed" + std::string(kRecomputedSuffix)),
                         Opcode::kCopy, shape);
   node.operands = {value};
   return {backward_.add(std::move(node)), 0};
 }
 
 /// What the forward loop saves, as a value of its body.
-Reference LayerRecomputation::saved_value(const Residual& residual) {
-  const auto key = layers_.keys.update_key(residual.write.instruction, residual.write.operand);
-  if (const auto value = find_value(program_[forward_id_], layers_.keys, *key))
+Reference LayerRecomputation::saved_value(ResidualId id) {
+  const Residual& residual = residuals_.residuals[id];
+  if (const auto value = find_value(program_[forward_id_], layers_.keys, layers_.key_of.at(id)))
     return {value->instruction.index, value->node};
   // Only a fusion knows it, which writes it at once.
   const Handle writer = residual.write.instruction.instruction.index;
@@ -185,10 +188,8 @@ Reference LayerRecomputation::slice_of(ResidualId id) {
 
 Reference LayerRecomputation::renamed(Reference value, Shape shape, std::string_view name) {
   if (backward_.shape_of(value) == shape) return value;
-  Node node = make_node(out_.text(std::string(name) + ".renamed" + std::string(kSuffix)),
-                        Opcode::kBitcast, shape);
-  node.operands = {value};
-  return {backward_.add(std::move(node)), 0};
+  return add_bitcast(out_, backward_,
+                     std::string(name) + ".renamed" + std::string(kRecomputedSuffix), value, shape);
 }
 
 /// A value of the forward body, in the backward body.
@@ -205,10 +206,8 @@ Reference LayerRecomputation::value_of(Reference forward) {
   const auto known = clones_.find(forward.handle);
   if (known != clones_.end()) return {known->second, forward.node};
   if (updates_in_place(forward_[forward.handle])) return part_of(forward);
-  std::vector<Reference> operands;
-  for (std::size_t k = 0; k < forward_[forward.handle].operands.size(); ++k)
-    operands.push_back(value_of(forward_[forward.handle].operands[k]));
-  const Handle handle = clone(forward_, forward.handle, std::move(operands));
+  const Handle handle = clone_whole(forward_, forward.handle,
+                                    [this](Reference operand) { return value_of(operand); });
   clones_[forward.handle] = handle;
   return {handle, forward.node};
 }
@@ -232,7 +231,7 @@ Reference LayerRecomputation::part_of(Reference forward) {
   const std::uint32_t output = original.instruction.shape.path(forward.node)[0];
   const FusionPart part =
       cut_fusion(*fused, fused->operands(fused->root().instruction)[output], {},
-                 std::string(fused->name()) + std::string(kSuffix), out_.storage());
+                 std::string(fused->name()) + std::string(kRecomputedSuffix), out_.storage());
   std::vector<Reference> operands;
   for (const std::uint32_t number : part.parameters)
     operands.push_back(value_of(original.operands[number]));
@@ -259,10 +258,8 @@ Reference LayerRecomputation::value_around(Reference of_caller) {
   const auto known = clones_around_.find(of_caller.handle);
   if (known != clones_around_.end()) return {known->second, of_caller.node};
   if (!is_expanded(caller_, caller_[of_caller.handle])) return carry_.find_or_add(of_caller);
-  std::vector<Reference> operands;
-  for (std::size_t k = 0; k < caller_[of_caller.handle].operands.size(); ++k)
-    operands.push_back(value_around(caller_[of_caller.handle].operands[k]));
-  const Handle handle = clone(caller_, of_caller.handle, std::move(operands));
+  const Handle handle = clone_whole(caller_, of_caller.handle,
+                                    [this](Reference operand) { return value_around(operand); });
   clones_around_[of_caller.handle] = handle;
   return {handle, of_caller.node};
 }
@@ -283,7 +280,8 @@ Reference LayerRecomputation::layer_counter() {
   Node layer = make_node("layer", layers_.factor < 0 ? Opcode::kSubtract : Opcode::kAdd, scalar);
   layer.operands = {{constant, 0}, {parameter, 0}};
   fused.set_root({fused.add(std::move(layer)), 0});
-  Node node = make_node(out_.text("layer" + std::string(kSuffix)), Opcode::kFusion, scalar);
+  Node node =
+      make_node(out_.text("layer" + std::string(kRecomputedSuffix)), Opcode::kFusion, scalar);
   node.operands = {carried};
   node.called = {out_.add(fused.finish(out_.text("fused.layer"), out_.storage()))};
   node.attributes = {{"kind", "kLoop"}};
@@ -292,10 +290,20 @@ Reference LayerRecomputation::layer_counter() {
 
 Handle LayerRecomputation::clone(const ComputationEditor& from, Handle handle,
                                  std::vector<Reference> operands) {
-  Node node = clone_node(program_, out_, from[handle],
-                         std::string(from[handle].instruction.name) + std::string(kSuffix));
+  Node node =
+      clone_node(program_, out_, from[handle],
+                 std::string(from[handle].instruction.name) + std::string(kRecomputedSuffix));
   node.operands = std::move(operands);
   return backward_.add(std::move(node));
+}
+
+/// The same with all of its operands, each as `backward` gives it.
+Handle LayerRecomputation::clone_whole(const ComputationEditor& from, Handle handle,
+                                       const std::function<Reference(Reference)>& backward) {
+  std::vector<Reference> operands;
+  for (std::size_t k = 0; k < from[handle].operands.size(); ++k)
+    operands.push_back(backward(from[handle].operands[k]));
+  return clone(from, handle, std::move(operands));
 }
 
 RecomputeRewrite::RecomputeRewrite(const Program& program, const MemoryAssignment& memory,
@@ -317,7 +325,7 @@ void RecomputeRewrite::find_layers() {
     if (why.empty()) pairs[{residual.forward_loop, residual.backward_loop}].push_back(id);
   }
   for (auto& [loops, list] : pairs) {
-    Layers layers{loops.first, loops.second, ValueKeys(program_, loops.first), list, {}, 0, 1};
+    Layers layers{loops.first, loops.second, ValueKeys(program_, loops.first), list};
     const Residual& one = residuals_.residuals[list.front()];
     const auto writes = find_layer_walk(program_, memory_.schedule, one.write);
     const auto reads = find_layer_walk(program_, memory_.schedule, one.reads.front());
@@ -331,21 +339,21 @@ void RecomputeRewrite::find_layers() {
       layers.factor = forward->step * b * d * backward->step;
       layers.offset = forward->init + forward->step * b * (c - a) - layers.factor * backward->init;
     }
-    for (const ResidualId id : list) {
-      const Residual& residual = residuals_.residuals[id];
-      const auto key = layers.keys.update_key(residual.write.instruction, residual.write.operand);
-      if (key) layers.saved.try_emplace(*key, id);
-    }
-    for (const ResidualId id : list)
-      why_not_[id] = walks ? find_reason(layers, id) : "which layer its loops are at is not known";
+    const ComputationId body = body_of(program_, loops.first);
     for (const ResidualId id : list) {
       const StackAccess& write = residuals_.residuals[id].write;
-      const ComputationId body = body_of(program_, loops.first);
       const auto key = layers.keys.update_key(write.instruction, write.operand);
       const bool is_inside = write.instruction.computation != body;
       if (!key || (is_inside && !find_value(program_[body], layers.keys, *key)))
         why_not_[id] = "what it saves is computed inside an asynchronous copy";
+      if (!key) continue;
+      layers.key_of[id] = *key;
+      layers.saved.try_emplace(*key, id);
     }
+    for (const ResidualId id : list)
+      if (why_not_[id].empty())
+        why_not_[id] =
+            walks ? find_reason(layers, id) : "which layer its loops are at is not known";
     layers_.push_back(std::move(layers));
   }
 }

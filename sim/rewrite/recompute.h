@@ -13,6 +13,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/memory/assignment.h"
@@ -21,6 +22,8 @@
 
 namespace spillway {
 
+/// What names of instructions that compute something again end with.
+inline constexpr std::string_view kRecomputedSuffix = ".recompute";
 /// Whether a rewrite put an instruction here to compute something again.
 bool is_recomputed(const Instruction& instruction);
 
@@ -43,7 +46,8 @@ class RecomputeRewrite {
     InstructionId forward, backward;
     ValueKeys keys;  ///< of the forward body
     std::vector<ResidualId> residuals;
-    std::map<ValueKey, ResidualId> saved;
+    std::map<ResidualId, ValueKey> key_of = {};  ///< of what each saves
+    std::map<ValueKey, ResidualId> saved = {};   ///< the first that saves it
     /// What the forward loop's counter is, in terms of the backward loop's: offset + factor x it.
     std::int64_t offset = 0, factor = 1;
   };

@@ -27,6 +27,9 @@ std::uint32_t operand_now(const Program& program, ProgramEditor& editor,
   return static_cast<std::uint32_t>(found - now.begin());
 }
 
+namespace {
+
+/// Whether split_update (async_slice.h) can take the update out of what writes the stack.
 bool can_split_update(const Program& program, const StackAccess& write) {
   const Computation& computation = program[write.instruction.computation];
   const InstructionIndex i = write.instruction.instruction;
@@ -35,6 +38,7 @@ bool can_split_update(const Program& program, const StackAccess& write) {
          find_update(program[computation.called(i)[0]], write.operand).has_value();
 }
 
+/// Whether split_read can give a reader the slice instead of the stack.
 bool can_split_read(const Program& program, const StackAccess& read) {
   const Computation& computation = program[read.instruction.computation];
   const InstructionIndex i = read.instruction.instruction;
@@ -42,6 +46,22 @@ bool can_split_read(const Program& program, const StackAccess& read) {
   if (opcode == Opcode::kDynamicSlice || opcode == Opcode::kSlice) return read.operand == 0;
   return opcode == Opcode::kFusion &&
          !find_slices(program[computation.called(i)[0]], read.operand).empty();
+}
+
+}  // namespace
+
+bool can_take_update(const Program& program, const MemoryAssignment& memory, ComputationId body,
+                     const StackAccess& write) {
+  return write.instruction.computation == body
+             ? can_split_update(program, write)
+             : done_of_wrapper(program, memory, body, write.instruction).has_value();
+}
+
+bool can_take_slice(const Program& program, const MemoryAssignment& memory, ComputationId body,
+                    const StackAccess& read) {
+  return read.instruction.computation == body
+             ? can_split_read(program, read)
+             : done_of_wrapper(program, memory, body, read.instruction).has_value();
 }
 
 Reference fetch_slice(const Program& program, const MemoryAssignment& memory, ProgramEditor& editor,

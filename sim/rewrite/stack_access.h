@@ -20,10 +20,13 @@ std::optional<InstructionIndex> done_of_wrapper(const Program& program,
 /// Which operand of a writer or reader in the body is the stack, as it now stands.
 std::uint32_t operand_now(const Program& program, ProgramEditor& editor, const StackAccess& access);
 
-/// Whether split_update (async_slice.h) can take the update out of what writes the stack.
-bool can_split_update(const Program& program, const StackAccess& write);
-/// Whether split_read can give a reader the slice instead of the stack.
-bool can_split_read(const Program& program, const StackAccess& read);
+/// Whether the update of a stack is an asynchronous copy of the body already, or can be made one
+/// (split_update).
+bool can_take_update(const Program& program, const MemoryAssignment& memory, ComputationId body,
+                     const StackAccess& write);
+/// Whether a read of a stack is such a copy already, or can be handed the slice (split_read).
+bool can_take_slice(const Program& program, const MemoryAssignment& memory, ComputationId body,
+                    const StackAccess& read);
 
 /// Makes one asynchronous copy, called `name`, fetch the slice of a stack for all who read it in
 /// the body of a loop: its done. All of them can be split, or are such copies. `program` and

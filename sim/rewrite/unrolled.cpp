@@ -6,6 +6,7 @@
 #include "model/residuals/crossing_values.h"
 #include "sim/rewrite/clone_called.h"
 #include "sim/rewrite/drop_dead.h"
+#include "sim/rewrite/recompute.h"
 
 namespace spillway {
 
@@ -15,8 +16,6 @@ using Node = ComputationEditor::Node;
 using Read = UnrolledValue::Read;
 
 namespace {
-
-constexpr std::string_view kSuffix = ".recompute";
 
 Reference to_reference(Operand operand) { return {operand.instruction.index, operand.node}; }
 
@@ -85,7 +84,6 @@ class UnrolledEdit {
 
   void bypass_tuples();
   void place(Which which, Choice choice);
-  Reference copy(Reference from, MemorySpace space, const std::string& name);
   void redirect(const UnrolledValue& value, Reference to);
   Reference renamed(Reference value, Shape shape);
   Reference backward_value(Which which);
@@ -130,26 +128,15 @@ void UnrolledEdit::place(Which which, Choice choice) {
   const Reference made = to_reference(value.value);
   if (!to_host) return redirect(value, made);
   const std::string name = residual.id + "." + std::to_string(which.second);
-  const Reference saved = copy(made, MemorySpace::kPinnedHost, "offload." + name);
+  const Reference saved{
+      add_copy(out_, editor_, "offload." + name + ".", made, MemorySpace::kPinnedHost), 0};
   editor_.move_after(saved.handle, made.handle);
   editor_.move_before(editor_[saved.handle].operands[0].handle, saved.handle);
-  reloaded_[which] = copy(saved, MemorySpace::kDevice, "reload." + name);
+  reloaded_[which] = {add_copy(out_, editor_, "reload." + name + ".", saved, MemorySpace::kDevice),
+                      0};
   redirect(value, reloaded_[which]);
   fences_[which.second].before.push_back(saved.handle);
   fences_[which.second].after.push_back(editor_[reloaded_[which].handle].operands[0].handle);
-}
-
-/// An asynchronous copy: its done.
-Reference UnrolledEdit::copy(Reference from, MemorySpace space, const std::string& name) {
-  RewriteStorage& storage = *out_.storage();
-  const Shape there = editor_.shape_of(from);
-  const Shape here = with_space(there, {0}, space, storage);
-  Node start = make_node(out_.text(name + ".start"), Opcode::kCopyStart,
-                         make_tuple_shape({here, there, make_context_shape(storage)}, storage));
-  start.operands = {from};
-  Node done = make_node(out_.text(name + ".done"), Opcode::kCopyDone, here);
-  done.operands = {{editor_.add(std::move(start)), 0}};
-  return {editor_.add(std::move(done)), 0};
 }
 
 /// Those of the backward part that read a value read another one that is the same.
@@ -169,11 +156,10 @@ Reference UnrolledEdit::renamed(Reference value, Shape shape) {
   auto& renamings = renamings_[{value.handle, value.node}];
   for (const Reference& known : renamings)
     if (same(editor_.shape_of(known))) return known;
-  Node node = make_node(out_.text("renamed." + std::string(editor_[value.handle].instruction.name) +
-                                  "." + std::to_string(renamings.size())),
-                        Opcode::kBitcast, shape);
-  node.operands = {value};
-  renamings.push_back({editor_.add(std::move(node)), 0});
+  renamings.push_back(add_bitcast(out_, editor_,
+                                  "renamed." + std::string(editor_[value.handle].instruction.name) +
+                                      "." + std::to_string(renamings.size()),
+                                  value, shape));
   return renamings.back();
 }
 
@@ -272,7 +258,7 @@ Reference UnrolledEdit::clone(NodeHandle handle, std::uint32_t layer) {
   for (const Operand& operand : entry_.operands(InstructionIndex(handle)))
     operands.push_back(computed_again(to_reference(operand), layer));
   const std::string name = std::string(entry_[InstructionIndex(handle)].name) + ".layer" +
-                           std::to_string(layer) + std::string(kSuffix);
+                           std::to_string(layer) + std::string(kRecomputedSuffix);
   Node node = clone_node(program_, out_, Node(editor_[handle]), name);
   node.operands = std::move(operands);
   const auto metadata = std::ranges::find(node.attributes, "metadata", &Attribute::name);

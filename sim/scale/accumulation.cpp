@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "model/program/call_graph.h"
 #include "sim/scale/resize_program.h"
 
 namespace spillway {
@@ -68,8 +69,7 @@ std::optional<AccumulationLoop> find_below(const Program& program, ComputationId
 std::vector<WantedSize> wanted_sizes(const Program& program, const DimensionRules& rules,
                                      const AccumulationLoop& found, std::int64_t steps) {
   std::set<ComputationId> body;
-  visit_below(program, program[found.loop.computation].called(found.loop.instruction)[1], false,
-              body);
+  visit_below(program, body_of(program, found.loop), false, body);
   std::set<DimensionId> counted;
   for (const PartRule& rule : rules.parts)
     if (body.contains(rule.at.computation) && rules.dimensions.size_of(rule.part) == 1 &&
@@ -93,7 +93,7 @@ std::optional<AccumulationLoop> find_accumulation_loop(const Program& program) {
 }
 
 Result<Program> with_accumulation(const Program& program, std::int64_t steps) {
-  if (steps < 1) return Error{ErrorKind::kUsage, "a step has at least one micro batch", {}, "", ""};
+  if (steps < 1) return usage_error("a step has at least one micro batch");
   const auto found = find_accumulation_loop(program);
   if (!found)
     return error_in_file(program.path,

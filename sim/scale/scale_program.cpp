@@ -166,13 +166,10 @@ std::optional<Error> ProgramScaler::want_arguments(Dump from, double size,
       for (std::size_t d = 0; d < here.at(node).dims().size(); ++d) {
         const auto scaled = on_line(from, here.at(node).dims()[d], there.at(node).dims()[d], size);
         if (!scaled)
-          return Error{ErrorKind::kUsage,
-                       fmt::format("{} {:g} makes dimension {} of argument {}, {}, no whole "
-                                   "number above 0",
-                                   sizes_.what, size, d, k, to_string(here.at(node))),
-                       {},
-                       "",
-                       "ask for one that divides as the program does"};
+          return usage_error(fmt::format("{} {:g} makes dimension {} of argument {}, {}, no whole "
+                                         "number above 0",
+                                         sizes_.what, size, d, k, to_string(here.at(node))),
+                             "ask for one that divides as the program does");
         wanted.push_back({rules(from).dimensions.at(id, node, d), *scaled});
       }
   }

@@ -54,11 +54,7 @@ void resize_names(const std::vector<GrowingSize>& sizes, std::int64_t devices, N
 }
 
 Error not_a_size(SizeAxis axis, double size) {
-  return Error{ErrorKind::kUsage,
-               fmt::format("{} {:g} is no size", name_of(axis), size),
-               {},
-               "",
-               "a number above 0"};
+  return usage_error(fmt::format("{} {:g} is no size", name_of(axis), size), "a number above 0");
 }
 
 std::optional<Error> check_request(const SizeRequest& request) {
@@ -67,21 +63,15 @@ std::optional<Error> check_request(const SizeRequest& request) {
   for (const double size : {request.first, request.second})
     if (!std::isfinite(size) || size <= 0) return not_a_size(request.axis, size);
   if (request.first == request.second)
-    return Error{
-        ErrorKind::kUsage,
+    return usage_error(
         fmt::format("the two dumps are both of {} {:g}", name_of(request.axis), request.first),
-        {},
-        "",
-        "two that differ in it"};
+        "two that differ in it");
   for (const double size : request.sizes) {
     if (!std::isfinite(size) || size <= 0) return not_a_size(request.axis, size);
     if (size > kMostGrowth * std::max(request.first, request.second))
-      return Error{ErrorKind::kUsage,
-                   fmt::format("{} {:g} is more than {:g} times that of the dumps",
-                               name_of(request.axis), size, kMostGrowth),
-                   {},
-                   "",
-                   "compile one that is nearer"};
+      return usage_error(fmt::format("{} {:g} is more than {:g} times that of the dumps",
+                                     name_of(request.axis), size, kMostGrowth),
+                         "compile one that is nearer");
   }
   return std::nullopt;
 }

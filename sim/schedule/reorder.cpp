@@ -4,8 +4,8 @@
 
 #include "model/program/call_graph.h"
 #include "sim/rewrite/copy_counters.h"
+#include "sim/rewrite/in_order.h"
 #include "sim/rewrite/open_collectives.h"
-#include "sim/rewrite/program_editor.h"
 #include "sim/schedule/drop_copies.h"
 #include "sim/schedule/recompute_fences.h"
 
@@ -39,15 +39,6 @@ Schedule order_with_additions(const Program& added, const Program& program, cons
   return schedule;
 }
 
-/// A computation with its instructions in another order.
-std::shared_ptr<const Computation> in_order(const Computation& computation,
-                                            const std::vector<InstructionIndex>& order) {
-  ComputationEditor editor(computation);
-  for (std::size_t k = 1; k < order.size(); ++k)
-    editor.move_after(order[k].index, order[k - 1].index);
-  return editor.finish(computation.name(), nullptr);
-}
-
 }  // namespace
 
 Reordered reorder(const Program& program, const Schedule& given, const HardwareProfile& profile,
@@ -72,13 +63,10 @@ Program reorder_changed(const Program& rewritten, const Program& original,
   const Schedule given = text_schedule(rewritten).value();
   const Reordered reordered = reorder(rewritten, given, profile, options);
   const Multiplicity reached = multiplicity(original, is_control_flow);
-  Program result = reordered.program;
+  Program result = in_order(reordered.program, reordered.order.schedule);
   for (const ComputationId id : ids(original.computations)) {
     const bool changed = rewritten.computations[id] != original.computations[id];
-    result.computations[id] =
-        changed && reached.runs[id] > 0
-            ? in_order(reordered.program[id], reordered.order.schedule.order[id])
-            : rewritten.computations[id];
+    if (!changed || reached.runs[id] == 0) result.computations[id] = rewritten.computations[id];
   }
   return result;
 }

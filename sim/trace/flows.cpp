@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "model/program/call_graph.h"
+
 namespace spillway {
 namespace {
 
@@ -35,7 +37,7 @@ class ReaderIndex {
 std::optional<StepId> step_of(const Program& program, const MemoryAssignment& memory,
                               const std::map<InstructionId, StepId>& steps,
                               const StackAccess& access) {
-  const ComputationId body = program[access.loop.computation].called(access.loop.instruction)[1];
+  const ComputationId body = body_of(program, access.loop);
   InstructionId at = access.instruction;
   while (at.computation != body && !steps.contains(at)) {
     const auto caller = memory.schedule.caller[at.computation];

@@ -13,14 +13,10 @@
 #include "tests/model/memory/loaded_dump.h"
 #include "tests/sim/planner/example.h"
 #include "tests/support/csv_rows.h"
+#include "tests/support/relative_error.h"
 
 namespace spillway {
 namespace {
-
-template <typename Quantity>
-double off(Quantity ours, Quantity theirs) {
-  return std::abs(ratio(ours, theirs) - 1);
-}
 
 TEST_CASE("every policy from one program, against the programs that XLA compiled for them") {
   const auto corpus = testing::shared_folder("corpus");
@@ -86,8 +82,8 @@ TEST_CASE("every policy from one program, against the programs that XLA compiled
     CHECK(ours.device_to_host == theirs.traffic.device_to_host);
     CHECK(ours.host_to_device == theirs.traffic.host_to_device);
     CHECK(std::abs(ours.dot_flops / theirs.flops.dot_per_step.value() - 1) < 0.001);
-    CHECK(off(ours.peak_device, theirs.memory.total_device) < row.peak);
-    CHECK(off(ours.step, theirs.step) < row.step);
+    CHECK(testing::relative_error(ours.peak_device, theirs.memory.total_device) < row.peak);
+    CHECK(testing::relative_error(ours.step, theirs.step) < row.step);
   }
 }
 

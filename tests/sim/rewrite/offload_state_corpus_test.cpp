@@ -6,17 +6,18 @@
 
 #include "model/hardware/read_profile.h"
 #include "model/memory/memory_report.h"
-#include "model/plan/check_plan.h"
-#include "model/program/validate.h"
 #include "sim/rewrite/offload_state.h"
 #include "sim/rewrite/place_residuals.h"
 #include "sim/schedule/reorder.h"
 #include "sim/simulate.h"
 #include "tests/golden.h"
 #include "tests/model/memory/loaded_dump.h"
+#include "tests/sim/rewrite/check_sound.h"
 
 namespace spillway {
 namespace {
+
+using testing::check_sound;
 
 constexpr StateClass kParameters = StateClass::kParameters, kOptimizer = StateClass::kOptimizer;
 constexpr Placement kDevice = Placement::kDevice, kHost = Placement::kPinnedHost;
@@ -50,14 +51,6 @@ class Machine {
  private:
   HardwareProfile profile_;
 };
-
-void check_sound(const Program& program) {
-  const auto error = validate(program);
-  CHECK_MESSAGE(!error.has_value(), (error ? to_text(*error) : ""));
-  Budget much;
-  much.hbm = much.pool = much.host = Bytes(std::int64_t{1} << 40);
-  CHECK(check_plan(program, much) == std::vector<std::string>{});
-}
 
 double off(double ours, double theirs) { return std::abs(ours / theirs - 1); }
 

@@ -14,6 +14,7 @@
 #include "tests/golden.h"
 #include "tests/model/memory/no_overlap.h"
 #include "tests/model/residuals/toy_scan.h"
+#include "tests/sim/rewrite/check_sound.h"
 #include "tests/sim/rewrite/run_toy.h"
 #include "tests/support/csv_rows.h"
 
@@ -96,11 +97,6 @@ TEST_CASE("what moves nothing across the host link is left alone") {
   CHECK(trips_of(after) == trips_of(before));
 }
 
-void check_sound(const Program& program) {
-  const auto error = validate(program);
-  CHECK_MESSAGE(!error.has_value(), (error ? to_text(*error) : ""));
-}
-
 TEST_CASE("what a plan moved is pipelined too") {
   for (const Save save : testing::kSaves)
     for (const Fetch fetch : testing::kFetches) {
@@ -114,7 +110,7 @@ TEST_CASE("what a plan moved is pipelined too") {
           from.program, from.memory, from.table,
           {{ResidualId(0), Placement::kPinnedHost}, {ResidualId(1), Placement::kPinnedHost}});
       const Program after = pipeline_host_copies(planned).value();
-      check_sound(after);
+      testing::check_valid(after);
       CHECK(testing::find_lost_read(after, memory_of(after)) == "");
       CHECK(testing::run_toy(after) == testing::run_toy(from.program));
       CHECK(trips_of(after) == std::vector<std::int64_t>{3, 3});
@@ -135,7 +131,7 @@ TEST_CASE("what a plan moved in compiled programs is pipelined too") {
       all.push_back({residual, Placement::kPinnedHost});
     const Program planned = place_residuals(plain, memory, table, all);
     const Program after = pipeline_host_copies(planned).value();
-    check_sound(after);
+    testing::check_valid(after);
     CHECK(trips_of(after) != trips_of(planned));
     const HostTraffic was = sum_traffic(planned), is = sum_traffic(after);
     CHECK(is.device_to_host == was.device_to_host);
@@ -198,7 +194,7 @@ TEST_CASE("loops that cannot be taken apart stay whole") {
   for (const Row& row : rows) {
     CAPTURE(row.name);
     const Program after = pipeline_host_copies(row.program).value();
-    check_sound(after);
+    testing::check_valid(after);
     CHECK(trips_of(after) == row.trips);
   }
 }

@@ -6,11 +6,11 @@
 #include <random>
 
 #include "model/memory/memory_report.h"
-#include "model/plan/check_plan.h"
 #include "model/program/host_transfer.h"
 #include "model/program/validate.h"
 #include "tests/model/memory/no_overlap.h"
 #include "tests/model/residuals/toy_scan.h"
+#include "tests/sim/rewrite/check_sound.h"
 #include "tests/sim/rewrite/run_toy.h"
 
 namespace spillway {
@@ -38,11 +38,7 @@ Scanned place_both(const Scanned& from, Placement placement) {
 
 /// A sound program, in the opinion of those that did not make it.
 void check_sound(const Program& program) {
-  const auto error = validate(program);
-  CHECK_MESSAGE(!error.has_value(), (error ? to_text(*error) : ""));
-  Budget much;
-  much.hbm = much.pool = much.host = Bytes(std::int64_t{1} << 40);
-  CHECK(check_plan(program, much) == std::vector<std::string>{});
+  testing::check_sound(program);
   CHECK(testing::find_overlap(program, assign_memory(program, testing::toy_schedule(program))) ==
         "");
 }

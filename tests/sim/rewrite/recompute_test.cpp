@@ -4,16 +4,16 @@
 #include <doctest/doctest.h>
 
 #include "model/memory/memory_report.h"
-#include "model/plan/check_plan.h"
 #include "model/program/call_graph.h"
 #include "model/program/host_transfer.h"
-#include "model/program/validate.h"
 #include "tests/model/residuals/toy_scan.h"
+#include "tests/sim/rewrite/check_sound.h"
 #include "tests/sim/rewrite/run_toy.h"
 
 namespace spillway {
 namespace {
 
+using testing::check_sound;
 using testing::Fetch;
 using testing::kFetches;
 using testing::kOffloaded;
@@ -32,14 +32,6 @@ Program recompute(const Scanned& from, const std::vector<ResidualId>& which) {
 
 std::string why_not(const Scanned& from, ResidualId residual) {
   return RecomputeRewrite(from.program, from.memory, from.table).why_not(residual);
-}
-
-void check_sound(const Program& program) {
-  const auto error = validate(program);
-  CHECK_MESSAGE(!error.has_value(), (error ? to_text(*error) : ""));
-  Budget much;
-  much.hbm = much.pool = much.host = Bytes(std::int64_t{1} << 40);
-  CHECK(check_plan(program, much) == std::vector<std::string>{});
 }
 
 /// How often a computation, with what it calls, applies tanh.

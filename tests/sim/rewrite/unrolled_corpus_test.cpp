@@ -12,16 +12,12 @@
 #include "tests/golden.h"
 #include "tests/model/memory/loaded_dump.h"
 #include "tests/support/csv_rows.h"
+#include "tests/support/relative_error.h"
 
 namespace spillway {
 namespace {
 
 using Choices = std::map<std::string, Choice>;
-
-template <typename Quantity>
-double off(Quantity ours, Quantity theirs) {
-  return std::abs(ratio(ours, theirs) - 1);
-}
 
 TEST_CASE("unrolled programs under another policy, against the compiled ones") {
   const auto corpus = testing::shared_folder("corpus");
@@ -77,10 +73,10 @@ TEST_CASE("unrolled programs under another policy, against the compiled ones") {
         simulate(to.program, text_schedule(to.program).value(), to.memory, profile, topology)
             .value();
     MESSAGE(row.from << " -> " << row.to << ": peak "
-                     << off(ours.peak_device, theirs.memory.total_device) << ", step "
-                     << off(ours.step, theirs.step));
-    CHECK(off(ours.peak_device, theirs.memory.total_device) < row.peak);
-    CHECK(off(ours.step, theirs.step) < row.step);
+                     << testing::relative_error(ours.peak_device, theirs.memory.total_device)
+                     << ", step " << testing::relative_error(ours.step, theirs.step));
+    CHECK(testing::relative_error(ours.peak_device, theirs.memory.total_device) < row.peak);
+    CHECK(testing::relative_error(ours.step, theirs.step) < row.step);
     CHECK(ours.host == host_bytes(theirs.memory));
     CHECK(ours.device_to_host == theirs.traffic.device_to_host);
     CHECK(ours.host_to_device == theirs.traffic.host_to_device);

@@ -68,6 +68,18 @@ std::vector<Handle> make_handles(const UnrolledTable& table, bool has_names) {
   return handles;
 }
 
+std::vector<Choice> choices_of(const Handle& handle) {
+  std::vector<Choice> choices;
+  if (!handle.fixed_because.empty()) {
+    choices.push_back(handle.as_compiled);
+  } else {
+    choices.push_back(Choice::kKeep);
+    if (handle.device_only_because.empty()) choices.push_back(Choice::kOffload);
+  }
+  if (is_name(handle) && handle.saved_because.empty()) choices.push_back(Choice::kRecompute);
+  return choices;
+}
+
 Policy compiled_policy(const std::vector<Handle>& handles) {
   Policy policy;
   for (const Handle& handle : handles) policy.push_back(handle.as_compiled);

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "model/residuals/residuals.h"
-#include "model/state/training_state.h"
 #include "model/residuals/unrolled.h"
+#include "model/state/training_state.h"
 
 namespace spillway {
 
@@ -36,6 +36,9 @@ struct Handle {
 
 /// Whether a handle is what jax.checkpoint decides, and no state.
 inline bool is_name(const Handle& handle) { return !handle.state; }
+
+/// What may become of a handle, its compiled place first where it has to stay there.
+std::vector<Choice> choices_of(const Handle& handle);
 
 /// One choice a handle, in the handles' order.
 using Policy = std::vector<Choice>;

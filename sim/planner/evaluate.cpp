@@ -67,14 +67,6 @@ Program rewrite_residuals(const Program& program, const MemoryAssignment& memory
   return place_residuals(smaller, left, table, there);
 }
 
-/// What a finished program does not say is taken as XLA's default.
-ScheduleSettings default_settings(const Program& program, const HardwareProfile& profile) {
-  const FlagContext context{newest_probed(), gpu_model(profile.device),
-                            has_only_common_parts(program)};
-  return schedule_settings({}, context)
-      .value_or(ScheduleSettings{.scheduler = {.hides_latencies = true}});
-}
-
 }  // namespace
 
 Evaluator::Evaluator(const Program& program, const Schedule& schedule,
@@ -124,13 +116,20 @@ Evaluator::Evaluator(const Program& program, const Schedule& schedule,
   }
 }
 
+ScheduleSettings Evaluator::default_order() const {
+  const FlagContext context{newest_probed(), gpu_model(profile_.device),
+                            has_only_common_parts(program_)};
+  return schedule_settings({}, context)
+      .value_or(ScheduleSettings{.scheduler = {.hides_latencies = true}});
+}
+
 Program Evaluator::rewrite(const Policy& policy) const {
   Program planned = change(policy);
   if (unrolled_.residuals.empty() || is_as_compiled(planned, program_)) return planned;
   const Schedule given = text_schedule(planned).value();
   const MemoryTotals totals = sum_totals(assign_memory(planned, given));
-  const Reordered ordered = reorder(planned, given, profile_,
-                                    order_options(default_settings(program_, profile_), totals));
+  const Reordered ordered =
+      reorder(planned, given, profile_, order_options(default_order(), totals));
   return in_order(ordered.program, ordered.order.schedule);
 }
 
@@ -173,10 +172,12 @@ Program Evaluator::change(const Policy& policy) const {
 }
 
 Result<SimResult> Evaluator::simulate_policy(const Policy& policy) const {
-  const Program planned = rewrite(policy);
-  const Schedule schedule = text_schedule(planned).value();
-  const MemoryAssignment memory = assign_memory(planned, schedule);
-  return simulate(planned, schedule, memory, profile_, topology_,
+  return simulate_program(rewrite(policy));
+}
+
+Result<SimResult> Evaluator::simulate_program(const Program& program) const {
+  const Schedule schedule = text_schedule(program).value();
+  return simulate(program, schedule, assign_memory(program, schedule), profile_, topology_,
                   {.base_costs = &costs_, .copy_streams = copy_streams_});
 }
 
@@ -220,8 +221,8 @@ XlaOrderOptions Evaluator::order_options(const ScheduleSettings& settings,
   return options;
 }
 
-Result<PolicyCase> Evaluator::evaluate(const Policy& policy,
-                                       const ScheduleSettings& settings) const {
+Result<Evaluator::Ordered> Evaluator::order(const Policy& policy,
+                                            const ScheduleSettings& settings) const {
   const SchedulerChoice& scheduler = settings.scheduler;
   if (scheduler.hides_latencies && scheduler.costs == BelievedCosts::kProfile)
     return usage_error("an order made by a profile is not modelled");
@@ -237,13 +238,26 @@ Result<PolicyCase> Evaluator::evaluate(const Policy& policy,
     pipelines = !is_as_compiled(*pipelined, planned);
     planned = std::move(pipelined).value();
   }
-  const Schedule given = text_schedule(planned).value();
+  Schedule given = text_schedule(planned).value();
   // What XLA pipelines it orders with copies of the carry that are gone afterwards, and without
   // them the order comes out worse than the rewrite's own: docs/schedule.md.
-  if (pipelines && scheduler.hides_latencies) return run(policy, planned, given);
+  if (pipelines && scheduler.hides_latencies) return Ordered{std::move(planned), std::move(given)};
   const MemoryTotals totals = sum_totals(assign_memory(planned, given));
-  const Reordered ordered = reorder(planned, given, profile_, order_options(settings, totals));
-  return run(policy, ordered.program, ordered.order.schedule);
+  Reordered ordered = reorder(planned, given, profile_, order_options(settings, totals));
+  return Ordered{std::move(ordered.program), std::move(ordered.order.schedule)};
+}
+
+Result<Program> Evaluator::rewrite(const Policy& policy, const ScheduleSettings& settings) const {
+  const Result<Ordered> ordered = order(policy, settings);
+  if (!ordered.ok()) return ordered.error();
+  return in_order(ordered->program, ordered->schedule);
+}
+
+Result<PolicyCase> Evaluator::evaluate(const Policy& policy,
+                                       const ScheduleSettings& settings) const {
+  const Result<Ordered> ordered = order(policy, settings);
+  if (!ordered.ok()) return ordered.error();
+  return run(policy, ordered->program, ordered->schedule);
 }
 
 Result<PolicyCase> Evaluator::run(const Policy& policy, const Program& program,
@@ -255,22 +269,6 @@ Result<PolicyCase> Evaluator::run(const Policy& policy, const Program& program,
   return case_of(policy, *simulated);
 }
 
-/// Whether an instruction is the same in every policy: it neither copies nor reads, writes or makes
-/// a stack.
-bool Evaluator::stays(const std::set<BufferId>& stacks, InstructionId id) const {
-  const Instruction& in = program_[id];
-  if (is_async_start(in.opcode) || is_async_done(in.opcode) || !costs_.cost(id).uses_sms)
-    return false;
-  const auto is_stack = [&](ValueId value) {
-    return stacks.contains(memory_.liveness.buffer_of[value]);
-  };
-  for (ShapeNodeIndex node = 0; node < in.shape.node_count(); ++node)
-    if (is_stack(memory_.values.at(id, node))) return false;
-  return std::ranges::none_of(
-      program_[id.computation].operands(id.instruction),
-      [&](const Operand& operand) { return is_stack(memory_.values.at(id.computation, operand)); });
-}
-
 /// Stacks that some policy moves.
 std::set<BufferId> Evaluator::touched_stacks() const {
   std::set<BufferId> stacks;
@@ -279,14 +277,6 @@ std::set<BufferId> Evaluator::touched_stacks() const {
     if (handle.state && handle.fixed_because.empty())
       stacks.merge(stacks_of_state(program_, memory_, state_, *handle.state));
   return stacks;
-}
-
-Seconds Evaluator::lower_bound() const {
-  const std::set<BufferId> stacks = touched_stacks();
-  const auto time_of = [&](InstructionId id) {
-    return stays(stacks, id) ? costs_.cost(id).time : Seconds(0);
-  };
-  return run_times(program_, costs_, BranchTaken::kShortest, time_of)[program_.entry];
 }
 
 }  // namespace spillway

@@ -36,6 +36,12 @@ class Evaluator {
             const Topology& topology, const NameList& names, const Budget& budget,
             std::optional<CopyStreams> copy_streams = {});
 
+  const Program& program() const { return program_; }
+  const HardwareProfile& profile() const { return profile_; }
+  const Topology& topology() const { return topology_; }
+  const Budget& budget() const { return budget_; }
+  /// Of the program as compiled.
+  const CostTable& cost_table() const { return costs_; }
   const std::vector<Handle>& handles() const { return handles_; }
   /// Of the program, at least one.
   std::size_t instruction_count() const {
@@ -48,29 +54,40 @@ class Evaluator {
   /// Empty where the layers are scanned.
   const UnrolledTable& unrolled() const { return unrolled_; }
 
-  /// The program under a policy. Where layers are not scanned, in the order that XLA would make of
-  /// it under its default flags.
+  /// What of the flags decides an order, as XLA has it by default on this machine.
+  ScheduleSettings default_order() const;
+
+  /// The program under a policy, copies placed by the rule of place_residuals.h and nothing ordered
+  /// anew. Thread-safe, as all that follow.
+  Program change(const Policy& policy) const;
+  /// The same. Where layers are not scanned, in the order that XLA would make of it under its
+  /// default flags.
   Program rewrite(const Policy& policy) const;
-  /// Thread-safe, both. An error: it cannot be simulated (simulate.h).
+  /// The same in the order that `evaluate` simulates; refused what that refuses.
+  Result<Program> rewrite(const Policy& policy, const ScheduleSettings& settings) const;
+  /// An error: it cannot be simulated (simulate.h).
   Result<PolicyCase> evaluate(const Policy& policy) const;
   /// The same, ordered anew as XLA would under flags. Refused: an order by a profile, and
   /// pipelining where the policy is not the compiled one.
   Result<PolicyCase> evaluate(const Policy& policy, const ScheduleSettings& settings) const;
   Result<SimResult> simulate_policy(const Policy& policy) const;
+  /// One step of a program that was made of this one, in the order of its text.
+  Result<SimResult> simulate_program(const Program& program) const;
 
-  /// No policy that keeps or offloads these handles can be faster: the work of the main stream that
-  /// none of them touches.
-  Seconds lower_bound() const;
+  /// Stacks that some policy moves.
+  std::set<BufferId> touched_stacks() const;
 
  private:
-  Program change(const Policy& policy) const;
+  struct Ordered {
+    Program program;
+    Schedule schedule;
+  };
+  Result<Ordered> order(const Policy& policy, const ScheduleSettings& settings) const;
   Program change_unrolled(const Policy& policy) const;
   PolicyCase case_of(const Policy& policy, const SimResult& sim) const;
   Result<PolicyCase> run(const Policy& policy, const Program& program,
                          const Schedule& schedule) const;
   XlaOrderOptions order_options(const ScheduleSettings& settings, const MemoryTotals& totals) const;
-  std::set<BufferId> touched_stacks() const;
-  bool stays(const std::set<BufferId>& stacks, InstructionId id) const;
 
   const Program& program_;
   const HardwareProfile& profile_;

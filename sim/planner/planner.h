@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/planner/evaluate.h"
+#include "sim/planner/case_book.h"
 
 namespace spillway {
 
@@ -18,16 +18,19 @@ struct NamedCase {
 struct Reason {
   std::string handle;
   Choice choice = Choice::kKeep;
-  std::string text;  ///< what the other choice would cost, from simulating it
+  std::string text;  ///< what each other choice would cost, from simulating it
 };
 
 struct PlanOptions {
   std::size_t threads = 2;  ///< the result does not depend on it
-  /// Spaces up to this many policies are searched whole; larger ones by improving step by step.
-  std::size_t exhaustive_limit = 1024;
-  /// The same where it is fewer: so many instructions, each policy's counted, are simulated in some
-  /// ten seconds. Programs of unrolled layers have tens of thousands.
-  std::size_t instruction_limit = 6'000'000;
+  /// Of XLA's flags, what decides orders; empty: XLA's defaults.
+  std::optional<ScheduleSettings> order = {};
+  /// The search for a proof simulates so many policies at most; what is not proven then is improved
+  /// step by step.
+  std::size_t most_simulated = 4096;
+  /// The same where it is fewer: so many instructions, each policy's counted. Programs of unrolled
+  /// layers have tens of thousands.
+  std::size_t instruction_limit = 8'000'000;
 };
 
 struct PlanResult {
@@ -36,13 +39,15 @@ struct PlanResult {
   /// the least.
   PolicyCase best;
   bool fits = false;
-  bool proven = false;  ///< every policy was simulated
+  double policies = 1;  ///< that there are
+  bool proven = false;  ///< no policy is better: each was simulated or is left out by a bound
   std::size_t simulated = 0;
-  Seconds lower_bound;  ///< no policy that fits is faster
-  double gap = 0;       ///< (best - bound) / best
+  Seconds lower_bound;     ///< no policy that fits is faster
+  double gap = 0;          ///< (best - bound) / best
+  ScheduleSettings order;  ///< what the policies were ordered under
   std::vector<NamedCase> baselines;
-  std::vector<PolicyCase> alternatives;  ///< runners-up that fit, fastest first
-  std::vector<PolicyCase> pareto;        ///< no other needs less HBM and is as fast; by HBM
+  std::vector<PolicyCase> alternatives;  ///< runners-up that were simulated and fit, fastest first
+  std::vector<PolicyCase> pareto;        ///< none simulated needs less HBM and is as fast; by HBM
   std::vector<Reason> reasons;           ///< one a handle
 };
 

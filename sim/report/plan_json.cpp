@@ -84,6 +84,7 @@ std::string render_json(const PlanReport& report) {
   json["lower_bound_seconds"] = plan.lower_bound.value();
   json["gap"] = plan.gap;
   json["proven"] = plan.proven;
+  json["policies"] = plan.policies;
   json["policies_simulated"] = plan.simulated;
   json["alternatives"] = Json::array();
   for (const PolicyCase& c : plan.alternatives)

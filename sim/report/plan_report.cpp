@@ -54,6 +54,20 @@ AdviceContext advice_context(const PlanReport& report) {
   return context;
 }
 
+/// The best policy's program, and one step of it in detail.
+std::optional<Error> run_best(const Evaluator& evaluator, PlanReport& report) {
+  const Policy& policy = report.plan.best.policy;
+  Result<Program> planned = policy == compiled_policy(report.plan.handles)
+                                ? Result<Program>(evaluator.program())
+                                : evaluator.rewrite(policy, report.plan.order);
+  if (!planned.ok()) return planned.error();
+  report.planned = std::move(planned).value();
+  Result<SimResult> run = evaluator.simulate_program(report.planned);
+  if (!run.ok()) return run.error();
+  report.best_run = std::move(run).value();
+  return std::nullopt;
+}
+
 }  // namespace
 
 Result<PlanReport> make_plan_report(const Program& program, const Schedule& schedule,
@@ -71,14 +85,13 @@ Result<PlanReport> make_plan_report(const Program& program, const Schedule& sche
   report.has_names = !names.names.empty();
   const Evaluator evaluator(program, schedule, profile, topology, names, report.budget,
                             copy_streams);
-  Result<PlanResult> plan = make_plan(evaluator, options);
+  PlanOptions ordered = options;
+  ordered.order = schedule_settings(report.user_settings, report.flag_context);
+  Result<PlanResult> plan = make_plan(evaluator, ordered);
   if (!plan.ok()) return plan.error();
   report.plan = std::move(plan).value();
-  Result<SimResult> best_run = evaluator.simulate_policy(report.plan.best.policy);
-  if (!best_run.ok()) return best_run.error();
-  report.best_run = std::move(best_run).value();
   report.unmatched = evaluator.residuals().unmatched_names;
-  report.planned = evaluator.rewrite(report.plan.best.policy);
+  if (auto wrong = run_best(evaluator, report)) return *wrong;
   const AdviceContext context = advice_context(report);
   report.advice = advise(report.plan, context);
   add_simulated_flags(report, evaluator);

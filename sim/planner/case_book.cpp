@@ -1,0 +1,50 @@
+#include "sim/planner/case_book.h"
+
+#include <algorithm>
+
+#include "model/base/parallel.h"
+
+namespace spillway {
+
+bool is_better(const PolicyCase& a, const PolicyCase& b) {
+  if (a.fit.fits != b.fit.fits) return a.fit.fits;
+  if (missed(a) != missed(b)) return missed(a) < missed(b);
+  if (a.step != b.step) return a.step < b.step;
+  if (a.peak_device != b.peak_device) return a.peak_device < b.peak_device;
+  if (a.host != b.host) return a.host < b.host;
+  return a.policy < b.policy;
+}
+
+std::optional<Error> CaseBook::simulate(std::vector<Policy> policies) {
+  std::ranges::sort(policies);
+  policies.erase(std::unique(policies.begin(), policies.end()), policies.end());
+  std::erase_if(policies, [this](const Policy& policy) { return cases_.contains(policy); });
+  std::vector<std::optional<Result<PolicyCase>>> results(policies.size());
+  for_each_piece(policies.size(), threads_, [&](std::size_t k) {
+    results[k] = policies[k] == compiled_ ? evaluator_.evaluate(policies[k])
+                                          : evaluator_.evaluate(policies[k], order_);
+  });
+  for (std::size_t k = 0; k < policies.size(); ++k) {
+    if (!results[k]->ok()) return results[k]->error();
+    cases_.emplace(policies[k], *std::move(*results[k]));
+  }
+  return std::nullopt;
+}
+
+std::vector<PolicyCase> CaseBook::allowed() const {
+  std::vector<PolicyCase> allowed;
+  for (const auto& [policy, outcome] : cases_)
+    if (is_allowed(evaluator_.handles(), policy)) allowed.push_back(outcome);
+  return allowed;
+}
+
+const PolicyCase& CaseBook::best() const {
+  const PolicyCase* best = nullptr;
+  for (const auto& [policy, outcome] : cases_)
+    if (is_allowed(evaluator_.handles(), policy) && (best == nullptr || is_better(outcome, *best)))
+      best = &outcome;
+  check(best != nullptr, "no policy was simulated that may be proposed");
+  return *best;
+}
+
+}  // namespace spillway

@@ -1,0 +1,48 @@
+// Policies that were simulated, each once: what a search may compare.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "sim/planner/evaluate.h"
+
+namespace spillway {
+
+/// Whether `a` is the better answer: fitting before not, then faster, then less HBM, then less
+/// host. Among those that do not fit the one that misses by least.
+bool is_better(const PolicyCase& a, const PolicyCase& b);
+
+/// By how much a case misses its budget, HBM and host together.
+inline Bytes missed(const PolicyCase& c) { return c.fit.over_hbm + c.fit.over_host; }
+
+class CaseBook {
+ public:
+  /// Policies are simulated in the order that XLA makes of them under `order`, but for the compiled
+  /// one, which has the order of its program. What comes out does not depend on the number of
+  /// threads.
+  CaseBook(const Evaluator& evaluator, const ScheduleSettings& order, std::size_t threads)
+      : evaluator_(evaluator),
+        order_(order),
+        threads_(threads),
+        compiled_(compiled_policy(evaluator.handles())) {}
+
+  /// Simulates those that are not known yet. An error: the first for which that failed.
+  std::optional<Error> simulate(std::vector<Policy> policies);
+
+  const PolicyCase& at(const Policy& policy) const { return cases_.at(policy); }
+  std::size_t size() const { return cases_.size(); }
+  /// What may be proposed, by policy: what the program must not have (is_allowed) is not among it.
+  std::vector<PolicyCase> allowed() const;
+  /// Of `allowed`, which must not be empty.
+  const PolicyCase& best() const;
+
+ private:
+  const Evaluator& evaluator_;
+  ScheduleSettings order_;
+  std::size_t threads_;
+  Policy compiled_;
+  std::map<Policy, PolicyCase> cases_;
+};
+
+}  // namespace spillway

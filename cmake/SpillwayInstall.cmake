@@ -27,5 +27,5 @@ configure_package_config_file(
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/spillwayConfigVersion.cmake"
                                  COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/spillwayConfig.cmake"
-              "${PROJECT_BINARY_DIR}/spillwayConfigVersion.cmake"
+              "${PROJECT_BINARY_DIR}/spillwayConfigVersion.cmake" cmake/FindCBC.cmake
         DESTINATION "${package_dir}")

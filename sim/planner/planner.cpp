@@ -1,6 +1,7 @@
 #include "sim/planner/planner.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
@@ -8,6 +9,7 @@
 #include "model/base/format.h"
 #include "sim/planner/baselines.h"
 #include "sim/planner/branch_and_bound.h"
+#include "sim/planner/linear_search.h"
 #include "sim/planner/policy_bounds.h"
 
 namespace spillway {
@@ -88,6 +90,8 @@ Result<PlanResult> Planner::run() {
   if (!search.ok()) return search.error();
   result.policies = search->policies;
   result.proven = search->proven;
+  if (!search->proven)
+    if (auto wrong = search_linearly(evaluator_, book_)) return *wrong;
   const Policy searched = book_.best().policy;
   if (auto wrong = improve(search->proven)) return *wrong;
   result.proven &= book_.best().policy == searched;
@@ -180,19 +184,23 @@ std::string Planner::other_text(const PlanResult& result, std::size_t k, Choice 
 
 Reason Planner::reason_of(const PlanResult& result, std::size_t k) const {
   const Handle& handle = handles_[k];
-  Reason reason{handle.name, result.best.policy[k], ""};
-  const auto add = [&reason](const std::string& text) {
-    reason.text += (reason.text.empty() ? "" : "; ") + text;
-  };
-  if (!handle.fixed_because.empty()) add("stays as compiled: " + handle.fixed_because);
+  Reason reason{handle.name, result.best.policy[k], {}};
+  if (!handle.fixed_because.empty())
+    reason.lines.push_back((choices_[k].size() > 1 ? "cannot be moved: " : "stays as compiled: ") +
+                           handle.fixed_because);
   if (!handle.device_only_because.empty())
-    add("must not be offloaded: " + handle.device_only_because);
+    reason.lines.push_back("must not be offloaded: " + handle.device_only_because);
+  if (is_name(handle) && !handle.saved_because.empty() &&
+      handle.saved_because != handle.fixed_because)
+    reason.lines.push_back("cannot be recomputed: " + handle.saved_because);
   for (const Choice choice : choices_[k])
-    if (choice != reason.choice) add(other_text(result, k, choice));
+    if (choice != reason.choice) reason.lines.push_back(other_text(result, k, choice));
   return reason;
 }
 
 }  // namespace
+
+std::string Reason::text() const { return fmt::format("{}", fmt::join(lines, "; ")); }
 
 Result<PlanResult> make_plan(const Evaluator& evaluator, const PlanOptions& options) {
   return Planner(evaluator, options).run();

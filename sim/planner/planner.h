@@ -18,7 +18,10 @@ struct NamedCase {
 struct Reason {
   std::string handle;
   Choice choice = Choice::kKeep;
-  std::string text;  ///< what each other choice would cost, from simulating it
+  /// What each other choice would cost, from simulating it; and why one cannot be chosen.
+  std::vector<std::string> lines;
+
+  std::string text() const;  ///< in one
 };
 
 struct PlanOptions {

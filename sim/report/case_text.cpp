@@ -28,7 +28,7 @@ std::string lists_by_choice(const std::vector<Handle>& handles, const Policy& po
 
 std::string policy_text(const std::vector<Handle>& handles, const Policy& policy) {
   const auto keeps = [](Choice choice) { return choice == Choice::kKeep; };
-  if (std::ranges::all_of(policy, keeps)) return "nothing offloaded";
+  if (std::ranges::all_of(policy, keeps)) return "keep everything";
   return lists_by_choice(handles, policy, [](std::size_t) { return true; });
 }
 

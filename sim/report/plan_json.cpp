@@ -118,7 +118,7 @@ std::string render_json(const PlanReport& report) {
   json["reasons"] = Json::array();
   for (const Reason& r : plan.reasons)
     json["reasons"].push_back(
-        {{"name", r.handle}, {"choice", name_of(r.choice)}, {"text", r.text}});
+        {{"name", r.handle}, {"choice", name_of(r.choice)}, {"text", r.text()}});
   json["fixed"] = report.unnamed;
   json["objections"] = report.objections;
   json["diagnostics"] = diagnostics_json(report.diagnostics);

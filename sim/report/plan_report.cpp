@@ -135,7 +135,7 @@ Result<Explanation> explain(const PlanReport& report, const std::string& asked) 
       continue;
     const Reason& reason = report.plan.reasons[k];
     return Explanation{name, reason.choice, handle.bytes,
-                       handle.residuals.size() + handle.unrolled.size(), reason.text};
+                       handle.residuals.size() + handle.unrolled.size(), reason.text()};
   }
   if (std::ranges::find(report.unmatched, name) != report.unmatched.end())
     return Explanation{name, std::nullopt, Bytes(0), 0,

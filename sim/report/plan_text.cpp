@@ -1,5 +1,6 @@
 // A plan for a person: the text of PlanReport and of its explanations.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -22,17 +23,22 @@ constexpr std::size_t kExposedRows = 6;
 /// (docs/whatif.md).
 constexpr double kModelError = 0.05;
 
-/// Baselines of the same policy in one, by all their names.
-std::vector<NamedCase> distinct(const std::vector<NamedCase>& baselines) {
-  std::vector<NamedCase> rows;
+/// Baselines of one policy: the first's name, and those of the others.
+struct BaselineRow {
+  const NamedCase* baseline = nullptr;
+  std::vector<std::string> others;
+};
+
+std::vector<BaselineRow> distinct(const std::vector<NamedCase>& baselines) {
+  std::vector<BaselineRow> rows;
   for (const NamedCase& baseline : baselines) {
-    const auto same = std::ranges::find_if(rows, [&baseline](const NamedCase& row) {
-      return row.result.policy == baseline.result.policy;
+    const auto same = std::ranges::find_if(rows, [&baseline](const BaselineRow& row) {
+      return row.baseline->result.policy == baseline.result.policy;
     });
     if (same == rows.end())
-      rows.push_back(baseline);
+      rows.push_back({&baseline, {}});
     else
-      same->name += " = " + baseline.name;
+      same->others.push_back(baseline.name);
   }
   return rows;
 }
@@ -47,9 +53,14 @@ std::string cases_text(const PlanReport& report) {
   for (std::size_t k = 0; k < report.plan.alternatives.size(); ++k)
     table.add(case_row("next " + std::to_string(k + 1), report.plan.alternatives[k],
                        policy(report.plan.alternatives[k])));
-  for (const NamedCase& baseline : distinct(report.plan.baselines))
-    table.add(case_row(baseline.name, baseline.result, policy(baseline.result)));
-  return table.text();
+  std::string same;
+  for (const BaselineRow& row : distinct(report.plan.baselines)) {
+    table.add(case_row(row.baseline->name, row.baseline->result, policy(row.baseline->result)));
+    if (!row.others.empty())
+      same += fmt::format("{}{} = {}", same.empty() ? "The same: " : "; ", row.baseline->name,
+                          fmt::join(row.others, " = "));
+  }
+  return table.text() + (same.empty() ? "" : same + ".\n");
 }
 
 std::string settings_text(const std::string& title, const std::vector<Setting>& settings,
@@ -63,7 +74,11 @@ std::string settings_text(const std::string& title, const std::vector<Setting>& 
 std::string why_lines(const PlanReport& report) {
   TextTable table({"Why", "", ""});
   for (const Reason& reason : report.plan.reasons)
-    table.add({reason.handle, std::string(name_of(reason.choice)), reason.text});
+    for (const std::string& line : reason.lines) {
+      const bool is_first = &line == &reason.lines.front();
+      table.add({is_first ? reason.handle : "", is_first ? std::string(name_of(reason.choice)) : "",
+                 line});
+    }
   return table.text(0);
 }
 

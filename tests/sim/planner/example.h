@@ -57,6 +57,16 @@ inline Example read_example(const std::string& dump, const std::string& machine 
                       value_or_fail(read_profile(source_path("hw_profiles/" + machine + ".yaml"))));
 }
 
+/// The same with some of its names only: fewer handles.
+inline Example read_example_with(const std::string& dump, const std::vector<std::string>& names,
+                                 const std::string& machine = "gb200") {
+  Example example = read_example(dump, machine);
+  std::erase_if(example.names.names, [&names](const CheckpointName& name) {
+    return std::ranges::find(names, name.name) == names.end();
+  });
+  return example;
+}
+
 /// HLO computations on the toy machine.
 inline Example toy_example(const std::string& computations, NameList names = {}) {
   return make_example(toy_program(computations), std::move(names),

@@ -26,14 +26,15 @@ constexpr double kWorthMoving = 0.5;
 class Accounting {
  public:
   Accounting(const Program& program, const MemoryAssignment& memory, const LoweredProgram& lowered,
-             const EngineResult& run)
+             const EngineResult& run, bool explains)
       : program_(program),
         memory_(memory),
         lowered_(lowered),
         run_(run),
-        neighbours_(program, memory, lowered),
-        work_(lowered, run),
         busy_of_slot_(lowered.program.slot_count) {
+    if (!explains) return;
+    explains_.emplace(
+        Surroundings{StepNeighbours(program, memory, lowered), MainWork(lowered, run)});
     for (const StepId step : ids(lowered.program.steps))
       if (const auto* start = std::get_if<engine::StartStep>(&lowered.program.steps[step]))
         busy_of_slot_[start->slot] += run.steps[step].busy;
@@ -69,7 +70,7 @@ class Accounting {
   }
 
  private:
-  static void add_synchronous(const StepOrigin& origin, Seconds busy, SimResult& result);
+  void add_synchronous(const StepOrigin& origin, Seconds busy, SimResult& result) const;
   void add_wait(StepId step, const StepOrigin& origin, const engine::StepStats& stats,
                 SimResult& result);
   Seconds time_of_starts(StepId wait) const;
@@ -83,8 +84,12 @@ class Accounting {
   const MemoryAssignment& memory_;
   const LoweredProgram& lowered_;
   const EngineResult& run_;
-  StepNeighbours neighbours_;
-  MainWork work_;
+  /// What reasons are found in; empty where nobody asks for them.
+  struct Surroundings {
+    StepNeighbours neighbours;
+    MainWork work;
+  };
+  std::optional<Surroundings> explains_;
   IdVector<engine::SlotId, SimTime> busy_of_slot_;
 };
 
@@ -147,11 +152,12 @@ StallReason Accounting::find_reason_at_full_speed(StepId step, const StepOrigin&
                                                   std::string& text) const {
   const Seconds exposed_once =
       to_seconds(stats.stalled) / static_cast<double>(std::max<std::int64_t>(stats.count, 1));
+  const auto& [neighbours, work] = *explains_;
   const StepId start = *origin.started;
-  const Seconds after = work_.between(
+  const Seconds after = work.between(
       StepId(step.index + 1),
-      neighbours_.first_reader(step, origin.done->computation, memory_.values.at(*origin.done, 0)));
-  const Seconds before = work_.between(neighbours_.behind_producer(start), start);
+      neighbours.first_reader(step, origin.done->computation, memory_.values.at(*origin.done, 0)));
+  const Seconds before = work.between(neighbours.behind_producer(start), start);
   if (after > exposed_once * kWorthMoving) {
     text = fmt::format("{} of kernels follow before anything reads it", format_seconds(after));
     return StallReason::kDoneEarly;
@@ -161,13 +167,13 @@ StallReason Accounting::find_reason_at_full_speed(StepId step, const StepOrigin&
     return StallReason::kIssuedLate;
   }
   text = fmt::format("only {} of kernels run between its start and the wait",
-                     format_seconds(work_.between(start, step)));
+                     format_seconds(work.between(start, step)));
   return StallReason::kLink;
 }
 
-void Accounting::add_synchronous(const StepOrigin& origin, Seconds busy, SimResult& result) {
+void Accounting::add_synchronous(const StepOrigin& origin, Seconds busy, SimResult& result) const {
   result.exposed_collective += busy;
-  if (busy == Seconds(0)) return;
+  if (busy == Seconds(0) || !explains_) return;
   result.exposed.push_back({origin.instruction, origin.instruction, std::nullopt,
                             /*collective=*/true, busy, busy, StallReason::kSynchronous,
                             "it runs on the main stream, where nothing runs beside it"});
@@ -191,6 +197,7 @@ void Accounting::add_wait(StepId step, const StepOrigin& origin, const engine::S
     result.exposed_collective += exposed;
   else
     result.exposed_slices += exposed;
+  if (!explains_) return;
   ExposedWait wait{origin.instruction,
                    *origin.done,
                    origin.direction,
@@ -264,29 +271,20 @@ std::string_view cause_of(const ExposedWait& wait) {
   return "";
 }
 
-Result<SimResult> simulate(const Program& program, const MemoryAssignment& memory,
-                           const HardwareProfile& profile, const Topology& topology,
-                           const PreparedStep& prepared, const engine::EngineOptions& options) {
-  const Result<EngineResult> finished = run_step(program, prepared, options);
-  if (!finished.ok()) return finished.error();
-  const EngineResult& run = *finished;
-  const LoweredProgram& lowered = prepared.lowered;
-  const StreamAssignment& streams = prepared.streams;
+namespace {
 
-  SimResult result;
-  result.step = to_seconds(run.makespan);
-  Accounting(program, memory, lowered, run).fill(result);
-  result.idle = to_seconds(run.streams[engine::kMainStream].latency);
+/// Everything that a person asks beside the numbers.
+void add_words(const Program& program, const MemoryAssignment& memory,
+               const HardwareProfile& profile, const Topology& topology,
+               const PreparedStep& prepared, SimResult& result) {
+  const StreamAssignment& streams = prepared.streams;
   for (const InstructionId id : memory.schedule.order)
     if (const auto& stream = streams[id.computation].empty()
                                  ? std::nullopt
                                  : streams[id.computation][id.instruction.index])
       result.streams.push_back({id, *stream});
-  result.memory = sum_totals(memory);
-  result.traffic = sum_traffic(program);
-  result.flops = count_flops(program, prepared.costs);
   result.unknown = unknown_calls(program, prepared.costs);
-  result.assumptions = lowered.assumptions;
+  result.assumptions = prepared.lowered.assumptions;
   if (!topology.assumption.empty())
     result.assumptions.insert(result.assumptions.begin(), topology.assumption);
   const std::string capability = capability_in_name(program.path);
@@ -297,7 +295,32 @@ Result<SimResult> simulate(const Program& program, const MemoryAssignment& memor
         capability, profile.device.xla_name, profile.device.compute_capability));
   if (std::string line = stream_assumption(program, result, prepared); !line.empty())
     result.assumptions.push_back(std::move(line));
+}
+
+Result<SimResult> simulate(const Program& program, const MemoryAssignment& memory,
+                           const HardwareProfile& profile, const Topology& topology,
+                           const PreparedStep& prepared, const engine::EngineOptions& options,
+                           bool explains) {
+  const Result<EngineResult> finished = run_step(program, prepared, options);
+  if (!finished.ok()) return finished.error();
+  const EngineResult& run = *finished;
+  SimResult result;
+  result.step = to_seconds(run.makespan);
+  Accounting(program, memory, prepared.lowered, run, explains).fill(result);
+  result.idle = to_seconds(run.streams[engine::kMainStream].latency);
+  result.memory = sum_totals(memory);
+  result.traffic = sum_traffic(program);
+  result.flops = count_flops(program, prepared.costs);
+  if (explains) add_words(program, memory, profile, topology, prepared, result);
   return result;
+}
+
+}  // namespace
+
+Result<SimResult> simulate(const Program& program, const MemoryAssignment& memory,
+                           const HardwareProfile& profile, const Topology& topology,
+                           const PreparedStep& prepared, const engine::EngineOptions& options) {
+  return simulate(program, memory, profile, topology, prepared, options, /*explains=*/true);
 }
 
 Result<SimResult> simulate(const Program& program, const Schedule& schedule,
@@ -308,7 +331,7 @@ Result<SimResult> simulate(const Program& program, const Schedule& schedule,
                    {.base_costs = options.base_costs, .copy_streams = options.copy_streams});
   if (!prepared.ok()) return prepared.error();
   return simulate(program, memory, profile, topology, *prepared,
-                  engine::EngineOptions{.extend_loops = options.extend_loops});
+                  engine::EngineOptions{.extend_loops = options.extend_loops}, options.explains);
 }
 
 }  // namespace spillway

@@ -77,6 +77,9 @@ struct SimOptions {
   std::optional<CopyStreams> copy_streams = {};
   /// Whether loops that repeat themselves are extended instead of simulated: the same result.
   bool extend_loops = true;
+  /// Whether the result says what is exposed where and why, on which streams, and what was assumed;
+  /// else it holds the numbers alone, as thousands of policies need them.
+  bool explains = true;
 };
 
 /// Runs a prepared step and accounts for it. An error: the step takes far longer than any does.

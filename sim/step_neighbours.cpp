@@ -6,7 +6,7 @@ namespace spillway {
 
 using engine::StepId;
 
-StepNeighbours::StepNeighbours(const Program& program, const MemoryAssignment& memory,
+StepNeighbours::StepNeighbours(const Program& program, const Lifetimes& memory,
                                const LoweredProgram& lowered)
     : program_(program),
       memory_(memory),

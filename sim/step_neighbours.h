@@ -14,8 +14,7 @@ namespace spillway {
 /// Indexed once, so that a step with a hundred thousand copies is not walked through for each.
 class StepNeighbours {
  public:
-  StepNeighbours(const Program& program, const MemoryAssignment& memory,
-                 const LoweredProgram& lowered);
+  StepNeighbours(const Program& program, const Lifetimes& memory, const LoweredProgram& lowered);
 
   /// The first step behind `wait` that reads `arrived`, a value of `computation`.
   engine::StepId first_reader(engine::StepId wait, ComputationId computation,
@@ -30,7 +29,7 @@ class StepNeighbours {
   bool belongs(engine::StepId step, ComputationId computation) const;
 
   const Program& program_;
-  const MemoryAssignment& memory_;
+  const Lifetimes& memory_;
   const LoweredProgram& lowered_;
   std::vector<std::pair<ValueId, engine::StepId>> readers_;        ///< in order
   std::vector<std::pair<InstructionId, engine::StepId>> makers_;   ///< in order

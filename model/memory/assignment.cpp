@@ -50,18 +50,15 @@ Combined combine(const IdVector<AllocationId, Allocation>& allocations) {
 
 class Assigner {
  public:
-  Assigner(const Program& program, const Schedule& schedule)
+  Assigner(const Program& program, Lifetimes lifetimes)
       : program_(program), in_place_(program), sharing_(program, in_place_) {
-    out_.schedule = flatten(program, schedule);
-    out_.values = make_values(program, out_.schedule);
-    out_.liveness = find_liveness(program, out_.schedule, out_.values, in_place_);
+    static_cast<Lifetimes&>(out_) = std::move(lifetimes);
     out_.cell_of.resize(out_.values.values().size());
   }
 
   /// Empty where the device surely needs `limit` or more.
   std::optional<MemoryAssignment> run(std::optional<Bytes> limit) {
-    for (const BufferId buffer : sorted_buffers())
-      if (!assign_special(buffer) && !assign_to_existing(buffer)) assign_new(buffer);
+    assign_buffers();
     for (Heap& heap : heaps_) {
       heap.plan = replay_heap(program_, out_.values, out_.liveness, heap.buffers, sharing_);
       heap.allocation =
@@ -75,6 +72,11 @@ class Assigner {
     return std::move(out_);
   }
 
+  MemoryAssignment run_outside_heaps() {
+    assign_buffers();
+    return std::move(out_);
+  }
+
  private:
   struct Heap {
     MemorySpace space = MemorySpace::kDevice;
@@ -83,6 +85,10 @@ class Assigner {
     AllocationId allocation{};
   };
 
+  void assign_buffers() {
+    for (const BufferId buffer : sorted_buffers())
+      if (!assign_special(buffer) && !assign_to_existing(buffer)) assign_new(buffer);
+  }
   std::vector<BufferId> sorted_buffers();
   bool assign_special(BufferId buffer);
   bool assign_to_existing(BufferId buffer);
@@ -352,12 +358,20 @@ void Assigner::combine_temporaries() {
 }  // namespace
 
 MemoryAssignment assign_memory(const Program& program, const Schedule& schedule) {
-  return *Assigner(program, schedule).run(std::nullopt);
+  return assign_memory(program, find_lifetimes(program, schedule));
+}
+
+MemoryAssignment assign_memory(const Program& program, Lifetimes lifetimes) {
+  return *Assigner(program, std::move(lifetimes)).run(std::nullopt);
+}
+
+MemoryAssignment assign_outside_heaps(const Program& program, Lifetimes lifetimes) {
+  return Assigner(program, std::move(lifetimes)).run_outside_heaps();
 }
 
 std::optional<MemoryAssignment> assign_memory_below(const Program& program,
                                                     const Schedule& schedule, Bytes limit) {
-  return Assigner(program, schedule).run(limit);
+  return Assigner(program, find_lifetimes(program, schedule)).run(limit);
 }
 
 }  // namespace spillway

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "model/base/result.h"
-#include "model/memory/live_range.h"
+#include "model/memory/lifetimes.h"
 
 namespace spillway {
 
@@ -42,10 +42,7 @@ struct Cell {
   Bytes size;
 };
 
-struct MemoryAssignment {
-  FlatSchedule schedule;
-  ValueTable values;
-  Liveness liveness;
+struct MemoryAssignment : Lifetimes {
   IdVector<AllocationId, Allocation> allocations;
   IdVector<CellId, Cell> cells;
   /// Where each value lies; empty for values of no size.
@@ -68,8 +65,15 @@ struct MemoryAssignment {
 /// docs/memory.md#speed.
 MemoryAssignment assign_memory(const Program& program, const Schedule& schedule);
 
-/// The same; empty where it is sure before the heaps are packed that the device needs `limit` or
-/// more. To pack is what takes longest.
+/// The same for those who have the lifetimes already.
+MemoryAssignment assign_memory(const Program& program, Lifetimes lifetimes);
+
+/// What stands outside the heaps: parameters, results, constants. Everything else is missing. To
+/// pack the heaps is what takes longest.
+MemoryAssignment assign_outside_heaps(const Program& program, Lifetimes lifetimes);
+
+/// As assign_memory; empty where it is sure before the heaps are packed that the device needs
+/// `limit` or more.
 std::optional<MemoryAssignment> assign_memory_below(const Program& program,
                                                     const Schedule& schedule, Bytes limit);
 

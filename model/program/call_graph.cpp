@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/depth_first_search.hpp>
-#include <boost/graph/topological_sort.hpp>
 #include <limits>
 
 #include "model/program/control_predecessors.h"
@@ -51,14 +50,35 @@ std::optional<ComputationId> find_call_cycle(const Program& program) {
 }
 
 std::vector<ComputationId> computation_post_order(const Program& program) {
-  std::vector<std::size_t> order;
-  // topological_sort writes callees first.
-  CallGraph graph = make_call_graph(program);
-  boost::topological_sort(graph, std::back_inserter(order));
-  std::vector<ComputationId> result;
-  result.reserve(order.size());
-  for (const std::size_t vertex : order) result.push_back(ComputationId(vertex));
-  return result;
+  // Depth first from each computation, callees in the order of the text; every policy of a what-if
+  // asks for it several times.
+  std::vector<ComputationId> order;
+  order.reserve(program.computations.size());
+  IdVector<ComputationId, std::uint8_t> seen(program.computations.size(), 0);
+  struct Frame {
+    ComputationId id;
+    std::size_t next = 0;  ///< of what it calls
+  };
+  std::vector<Frame> stack;
+  const auto enter = [&](ComputationId id) {
+    if (seen[id]) return;
+    seen[id] = 1;
+    stack.push_back({id});
+  };
+  for (const ComputationId start : ids(program.computations)) {
+    enter(start);
+    while (!stack.empty()) {
+      Frame& frame = stack.back();
+      const std::vector<ComputationId>& called = program[frame.id].parts().called;
+      if (frame.next < called.size()) {
+        enter(called[frame.next++]);
+      } else {
+        order.push_back(frame.id);
+        stack.pop_back();
+      }
+    }
+  }
+  return order;
 }
 
 std::vector<InstructionIndex> instruction_post_order(const Computation& computation) {

@@ -101,7 +101,7 @@ class ScalarEvaluator {
 
   /// What a loop's state holds at the begin of an iteration.
   std::optional<std::int64_t> carried(LoopMoment at, ShapeNodeIndex node) {
-    const auto counter = find_counter(program_, at.loop);
+    const auto counter = at.counter ? at.counter : find_counter(program_, at.loop);
     if (counter && node == counter->node) {
       const auto moved = checked_multiply(at.iteration, counter->step);
       return moved ? add(counter->init, *moved) : std::nullopt;
@@ -113,7 +113,7 @@ class ScalarEvaluator {
     const auto element = root_element(id, state, node);
     if (!element) return std::nullopt;
     CallFrame frame{id};
-    if (at.iteration > 0) frame.loop = LoopMoment{at.loop, at.iteration - 1};
+    if (at.iteration > 0) frame.loop = LoopMoment{at.loop, at.iteration - 1, counter};
     return value(frame, *element);
   }
 

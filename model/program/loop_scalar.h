@@ -22,6 +22,7 @@ std::optional<LoopCounter> find_counter(const Program& program, InstructionId lo
 struct LoopMoment {
   InstructionId loop;
   std::int64_t iteration = 0;
+  std::optional<LoopCounter> counter{};  ///< of the loop, for those who have looked it up already
 };
 
 /// A computation that runs, and the instruction that called it there; or the iteration of which it

@@ -18,7 +18,7 @@ struct Touch {
 
 class ResidualFinder {
  public:
-  ResidualFinder(const Program& program, const MemoryAssignment& memory)
+  ResidualFinder(const Program& program, const Lifetimes& memory)
       : program_(program), memory_(memory) {}
 
   ResidualTable run() {
@@ -63,7 +63,7 @@ class ResidualFinder {
   BufferId buffer_of(ValueId value) const { return memory_.liveness.buffer_of[value]; }
 
   const Program& program_;
-  const MemoryAssignment& memory_;
+  const Lifetimes& memory_;
   IdVector<ValueId, std::vector<LogicalTime>> uses_;  ///< positions that read a value, ascending
   std::map<BufferId, std::vector<Touch>> touches_;
   std::set<BufferId> touched_outside_;
@@ -323,7 +323,7 @@ std::string label_of(const Residual& residual) {
   return residual.names.empty() ? residual.id : joined_names(residual);
 }
 
-ResidualTable find_residuals(const Program& program, const MemoryAssignment& memory,
+ResidualTable find_residuals(const Program& program, const Lifetimes& memory,
                              const NameList& names) {
   ResidualTable table = ResidualFinder(program, memory).run();
   match_names(names, program.device_count(), table);

@@ -79,7 +79,7 @@ struct ResidualTable {
 };
 
 /// Finds the residuals of a scanned program. Empty when no stack crosses from one loop to another.
-ResidualTable find_residuals(const Program& program, const MemoryAssignment& memory,
+ResidualTable find_residuals(const Program& program, const Lifetimes& memory,
                              const NameList& names);
 
 }  // namespace spillway

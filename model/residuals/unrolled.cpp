@@ -11,7 +11,7 @@ namespace {
 
 class UnrolledFinder {
  public:
-  UnrolledFinder(const Program& program, const MemoryAssignment& memory)
+  UnrolledFinder(const Program& program, const Lifetimes& memory)
       : program_(program),
         entry_(program.entry_computation()),
         position_(memory.schedule.position[program.entry]),
@@ -123,7 +123,7 @@ Bytes UnrolledResidual::total_bytes() const {
   return Bytes(bytes_per_layer().value() * static_cast<std::int64_t>(layers.size()));
 }
 
-UnrolledTable find_unrolled_residuals(const Program& program, const MemoryAssignment& memory,
+UnrolledTable find_unrolled_residuals(const Program& program, const Lifetimes& memory,
                                       const NameList& given) {
   const NameList names = once_each(given);
   UnrolledTable table = UnrolledFinder(program, memory).run(names);

@@ -59,7 +59,7 @@ struct UnrolledTable {
 
 /// Finds the residuals of an unrolled program; empty where no values cross layer by layer, as in a
 /// scanned one.
-UnrolledTable find_unrolled_residuals(const Program& program, const MemoryAssignment& memory,
+UnrolledTable find_unrolled_residuals(const Program& program, const Lifetimes& memory,
                                       const NameList& names);
 
 }  // namespace spillway

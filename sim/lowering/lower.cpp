@@ -17,7 +17,7 @@ using engine::TaskId;
 
 class Lowering {
  public:
-  Lowering(const Program& program, const Schedule& schedule, const MemoryAssignment& memory,
+  Lowering(const Program& program, const Schedule& schedule, const Lifetimes& memory,
            const CostTable& costs, const StreamAssignment& streams, const HardwareProfile& profile,
            const Topology& topology)
       : program_(program),
@@ -59,7 +59,7 @@ class Lowering {
 
   const Program& program_;
   const Schedule& schedule_;
-  const MemoryAssignment& memory_;
+  const Lifetimes& memory_;
   const CostTable& costs_;
   const StreamAssignment& streams_;
   std::int64_t gpus_of_cpu_;
@@ -220,10 +220,9 @@ void Lowering::lower_synchronous(InstructionId id) {
 
 }  // namespace
 
-LoweredProgram lower(const Program& program, const Schedule& schedule,
-                     const MemoryAssignment& memory, const CostTable& costs,
-                     const StreamAssignment& streams, const HardwareProfile& profile,
-                     const Topology& topology) {
+LoweredProgram lower(const Program& program, const Schedule& schedule, const Lifetimes& memory,
+                     const CostTable& costs, const StreamAssignment& streams,
+                     const HardwareProfile& profile, const Topology& topology) {
   return Lowering(program, schedule, memory, costs, streams, profile, topology).run();
 }
 

@@ -37,9 +37,8 @@ struct LoweredProgram {
 
 /// Lowers a scheduled program whose memory has been assigned. The GPUs of the program that share a
 /// host CPU are taken to do the same at the same time, as SPMD programs do.
-LoweredProgram lower(const Program& program, const Schedule& schedule,
-                     const MemoryAssignment& memory, const CostTable& costs,
-                     const StreamAssignment& streams, const HardwareProfile& profile,
-                     const Topology& topology);
+LoweredProgram lower(const Program& program, const Schedule& schedule, const Lifetimes& memory,
+                     const CostTable& costs, const StreamAssignment& streams,
+                     const HardwareProfile& profile, const Topology& topology);
 
 }  // namespace spillway

@@ -23,7 +23,7 @@ bool is_as_compiled(const Program& planned, const Program& compiled) {
   return true;
 }
 
-std::vector<std::string> reasons_to_stay(const Program& program, const MemoryAssignment& memory,
+std::vector<std::string> reasons_to_stay(const Program& program, const Lifetimes& memory,
                                          const ResidualTable& table) {
   std::vector<std::string> reasons;
   for (const Residual& residual : table.residuals)
@@ -33,7 +33,7 @@ std::vector<std::string> reasons_to_stay(const Program& program, const MemoryAss
 
 /// Whether this build of XLA fetches the wrong layers of an offloaded stack: then it would of the
 /// others too.
-bool reloads_wrong_layers(const Program& program, const MemoryAssignment& memory,
+bool reloads_wrong_layers(const Program& program, const Lifetimes& memory,
                           const ResidualTable& table) {
   return std::ranges::any_of(table.residuals, [&](const Residual& residual) {
     return find_wrong_slice(program, memory.schedule, residual).has_value();
@@ -41,14 +41,14 @@ bool reloads_wrong_layers(const Program& program, const MemoryAssignment& memory
 }
 
 /// The program with some residuals recomputed and the others where they are wanted.
-Program rewrite_residuals(const Program& program, const MemoryAssignment& memory,
+Program rewrite_residuals(const Program& program, const Lifetimes& memory,
                           const ResidualTable& residuals, const RecomputeRewrite& recompute,
                           const std::vector<ResidualId>& recomputed,
                           const std::vector<PlacementChange>& changes) {
   if (recomputed.empty()) return place_residuals(program, memory, residuals, changes);
   // What is still saved keeps the names of the instructions that write it.
   const Program smaller = recompute.run(recomputed);
-  const MemoryAssignment left = assign_memory(smaller, text_schedule(smaller).value());
+  const Lifetimes left = find_lifetimes(smaller, text_schedule(smaller).value());
   const ResidualTable table = find_residuals(smaller, left, {});
   std::map<std::string_view, ResidualId> by_writer;
   for (const ResidualId id : ids(table.residuals))
@@ -127,7 +127,8 @@ Program Evaluator::rewrite(const Policy& policy) const {
   Program planned = change(policy);
   if (unrolled_.residuals.empty() || is_as_compiled(planned, program_)) return planned;
   const Schedule given = text_schedule(planned).value();
-  const MemoryTotals totals = sum_totals(assign_memory(planned, given));
+  const MemoryTotals totals =
+      sum_totals(assign_outside_heaps(planned, find_lifetimes(planned, given)));
   const Reordered ordered =
       reorder(planned, given, profile_, order_options(default_order(), totals));
   return in_order(ordered.program, ordered.order.schedule);
@@ -196,9 +197,8 @@ PolicyCase Evaluator::case_of(const Policy& policy, const SimResult& sim) const 
 }
 
 Result<PolicyCase> Evaluator::evaluate(const Policy& policy) const {
-  const Result<SimResult> simulated = simulate_policy(policy);
-  if (!simulated.ok()) return simulated.error();
-  return case_of(policy, *simulated);
+  const Program planned = rewrite(policy);
+  return run(policy, planned, text_schedule(planned).value());
 }
 
 XlaOrderOptions Evaluator::order_options(const ScheduleSettings& settings,
@@ -242,7 +242,8 @@ Result<Evaluator::Ordered> Evaluator::order(const Policy& policy,
   // What XLA pipelines it orders with copies of the carry that are gone afterwards, and without
   // them the order comes out worse than the rewrite's own: docs/schedule.md.
   if (pipelines && scheduler.hides_latencies) return Ordered{std::move(planned), std::move(given)};
-  const MemoryTotals totals = sum_totals(assign_memory(planned, given));
+  const MemoryTotals totals =
+      sum_totals(assign_outside_heaps(planned, find_lifetimes(planned, given)));
   Reordered ordered = reorder(planned, given, profile_, order_options(settings, totals));
   return Ordered{std::move(ordered.program), std::move(ordered.order.schedule)};
 }
@@ -264,7 +265,7 @@ Result<PolicyCase> Evaluator::run(const Policy& policy, const Program& program,
                                   const Schedule& schedule) const {
   const Result<SimResult> simulated =
       simulate(program, schedule, assign_memory(program, schedule), profile_, topology_,
-               {.base_costs = &costs_, .copy_streams = copy_streams_});
+               {.base_costs = &costs_, .copy_streams = copy_streams_, .explains = false});
   if (!simulated.ok()) return simulated.error();
   return case_of(policy, *simulated);
 }

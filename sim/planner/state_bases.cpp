@@ -45,7 +45,7 @@ std::unique_ptr<StateBase> StateBases::make(const std::vector<StateChange>& chan
   const Program moved = move_state(program_, memory_, state_, changes);
   auto base = std::make_unique<StateBase>();
   base->program = reorder_changed(moved, program_, profile_);
-  base->memory = assign_memory(base->program, text_schedule(base->program).value());
+  base->memory = find_lifetimes(base->program, text_schedule(base->program).value());
   base->residuals = find_residuals(base->program, base->memory, {});
   base->recompute.emplace(base->program, base->memory, base->residuals);
   return base;

@@ -18,7 +18,7 @@ namespace spillway {
 /// A program, and what the rewrites of residuals want to know of it.
 struct StateBase {
   Program program;
-  MemoryAssignment memory;
+  Lifetimes memory;
   ResidualTable residuals;  ///< those of the compiled program, in the same order, without names
   std::optional<RecomputeRewrite> recompute;  ///< of the three
 };

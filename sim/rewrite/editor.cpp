@@ -1,6 +1,7 @@
 #include "sim/rewrite/editor.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace spillway {
 void append_shape(Shape shape, ShapeData& out) {
@@ -54,21 +55,57 @@ Shape make_context_shape(RewriteStorage& storage) {
 }
 
 ComputationEditor::ComputationEditor(const Computation& original)
-    : kept_alive_(original.parts().storage) {
-  for (const InstructionIndex i : original.instructions()) {
-    Node node{original[i], {}, {}, {}, false};
-    for (const Operand& operand : original.operands(i))
-      node.operands.push_back({operand.instruction.index, operand.node});
-    node.called.assign(original.called(i).begin(), original.called(i).end());
-    node.attributes.assign(original.attributes(i).begin(), original.attributes(i).end());
-    add(std::move(node));
+    : original_(&original),
+      nodes_(original.size()),
+      erased_(original.size(), 0),
+      root_{original.root().instruction.index, original.root().node},
+      kept_alive_(original.parts().storage) {
+  original_operands_.reserve(original.parts().operands.size());
+  for (const Operand& operand : original.parts().operands)
+    original_operands_.push_back({operand.instruction.index, operand.node});
+  order_.resize(original.size());
+  std::iota(order_.begin(), order_.end(), Handle{0});
+}
+
+ComputationEditor::Node& ComputationEditor::node(Handle handle) const {
+  if (!nodes_[handle]) {
+    const auto read = operands(handle);
+    const auto calls = called(handle);
+    const auto says = attributes(handle);
+    nodes_[handle] = std::make_unique<Node>(Node{instruction(handle),
+                                                 {read.begin(), read.end()},
+                                                 {calls.begin(), calls.end()},
+                                                 {says.begin(), says.end()},
+                                                 erased_[handle] != 0});
   }
-  root_ = {original.root().instruction.index, original.root().node};
+  return *nodes_[handle];
+}
+
+std::span<ComputationEditor::Reference> ComputationEditor::operands(Handle handle) {
+  if (nodes_[handle]) return nodes_[handle]->operands;
+  const Instruction& in = instruction(handle);
+  return std::span(original_operands_).subspan(in.first_operand, in.operand_count);
+}
+
+std::span<const ComputationEditor::Reference> ComputationEditor::operands(Handle handle) const {
+  if (nodes_[handle]) return nodes_[handle]->operands;
+  const Instruction& in = instruction(handle);
+  return std::span(original_operands_).subspan(in.first_operand, in.operand_count);
+}
+
+std::span<const ComputationId> ComputationEditor::called(Handle handle) const {
+  if (nodes_[handle]) return nodes_[handle]->called;
+  return original_->called(InstructionIndex(handle));
+}
+
+std::span<const Attribute> ComputationEditor::attributes(Handle handle) const {
+  if (nodes_[handle]) return nodes_[handle]->attributes;
+  return original_->attributes(InstructionIndex(handle));
 }
 
 ComputationEditor::Handle ComputationEditor::add(Node node) {
-  const auto handle = static_cast<Handle>(nodes_.size());
-  nodes_.push_back(std::move(node));
+  const Handle handle = size();
+  nodes_.push_back(std::make_unique<Node>(std::move(node)));
   order_.push_back(handle);
   return handle;
 }
@@ -90,7 +127,7 @@ void ComputationEditor::move_before(Handle handle, Handle other) {
 void ComputationEditor::move_to_top(Handle handle) {
   order_.erase(order_.begin() + static_cast<std::ptrdiff_t>(place(handle)));
   const auto first = std::ranges::find_if(order_, [this](Handle h) {
-    const Opcode opcode = nodes_[h].instruction.opcode;
+    const Opcode opcode = instruction(h).opcode;
     return opcode != Opcode::kParameter && opcode != Opcode::kConstant;
   });
   order_.insert(first, handle);
@@ -106,11 +143,11 @@ void ComputationEditor::sort_by_operands() {
     path.push_back({first, 0});
     while (!path.empty()) {
       auto& [handle, done] = path.back();
-      const auto& operands = nodes_[handle].operands;
-      while (done < operands.size() && state[operands[done].handle] == kPlaced) ++done;
+      const auto read = operands(handle);
+      while (done < read.size() && state[read[done].handle] == kPlaced) ++done;
       state[handle] = kOnPath;
-      if (done < operands.size()) {
-        const Handle operand = operands[done].handle;
+      if (done < read.size()) {
+        const Handle operand = read[done].handle;
         check(state[operand] != kOnPath, "a rewrite lets a value depend on itself");
         path.push_back({operand, 0});
         continue;
@@ -134,18 +171,18 @@ void ComputationEditor::redirect(Reference from, Reference to, std::optional<Han
         reference.node < from.node + nodes)
       reference = {to.handle, to.node + (reference.node - from.node)};
   };
-  for (Handle handle = 0; handle < nodes_.size(); ++handle)
-    if (!nodes_[handle].erased && handle != keep)
-      for (Reference& operand : nodes_[handle].operands) apply(operand);
+  for (Handle handle = 0; handle < size(); ++handle)
+    if (handle != keep && !is_erased(handle))
+      for (Reference& operand : operands(handle)) apply(operand);
   apply(root_);
 }
 
 std::vector<ComputationEditor::Handle> ComputationEditor::users(Handle handle) const {
   std::vector<Handle> found;
   for (const Handle user : order_) {
-    if (nodes_[user].erased) continue;
+    if (is_erased(user)) continue;
     const auto reads = [handle](const Reference& operand) { return operand.handle == handle; };
-    if (std::ranges::any_of(nodes_[user].operands, reads)) found.push_back(user);
+    if (std::ranges::any_of(operands(user), reads)) found.push_back(user);
   }
   return found;
 }
@@ -159,7 +196,7 @@ bool ComputationEditor::depends_on(Handle handle, Handle other) const {
     if (at == other) return true;
     if (seen[at]) continue;
     seen[at] = 1;
-    for (const Reference& operand : nodes_[at].operands) open.push_back(operand.handle);
+    for (const Reference& operand : operands(at)) open.push_back(operand.handle);
   }
   return false;
 }
@@ -169,9 +206,10 @@ bool ComputationEditor::is_read(Reference reference) const {
     return operand.handle == reference.handle && operand.node <= reference.node &&
            reference.node < operand.node + shape_of(operand).node_count();
   };
-  return reads(root_) || std::ranges::any_of(nodes_, [&](const Node& node) {
-           return !node.erased && std::ranges::any_of(node.operands, reads);
-         });
+  if (reads(root_)) return true;
+  for (Handle handle = 0; handle < size(); ++handle)
+    if (!is_erased(handle) && std::ranges::any_of(operands(handle), reads)) return true;
+  return false;
 }
 
 void ComputationEditor::renumber(Handle handle,
@@ -182,9 +220,9 @@ void ComputationEditor::renumber(Handle handle,
           "a rewrite drops a result that something reads");
     reference.node = *nodes[reference.node];
   };
-  for (Node& node : nodes_)
-    if (!node.erased)
-      for (Reference& operand : node.operands) apply(operand);
+  for (Handle user = 0; user < size(); ++user)
+    if (!is_erased(user))
+      for (Reference& operand : operands(user)) apply(operand);
   apply(root_);
 }
 
@@ -208,11 +246,12 @@ void ComputationEditor::erase_unread(Handle handle) {
   };
   std::vector<Handle> candidates = {handle};
   for (std::size_t k = 0; k < candidates.size(); ++k) {
-    Node& node = nodes_[candidates[k]];
+    Node& unread = node(candidates[k]);
     const bool is_root = root_.handle == candidates[k];
-    if (node.erased || is_root || !has_no_effect(node) || !users(candidates[k]).empty()) continue;
-    node.erased = true;
-    for (const Reference& operand : node.operands) candidates.push_back(operand.handle);
+    if (unread.erased || is_root || !has_no_effect(unread) || !users(candidates[k]).empty())
+      continue;
+    unread.erased = true;
+    for (const Reference& operand : unread.operands) candidates.push_back(operand.handle);
   }
 }
 
@@ -224,22 +263,20 @@ void ComputationEditor::drop_dead() {
     stack.pop_back();
     if (needed[handle]) continue;
     needed[handle] = true;
-    for (const Reference& operand : nodes_[handle].operands) stack.push_back(operand.handle);
+    for (const Reference& operand : operands(handle)) stack.push_back(operand.handle);
   }
-  for (Handle handle = 0; handle < nodes_.size(); ++handle)
-    if (!needed[handle] && nodes_[handle].instruction.opcode != Opcode::kParameter)
-      nodes_[handle].erased = true;
+  for (Handle handle = 0; handle < size(); ++handle)
+    if (!needed[handle] && instruction(handle).opcode != Opcode::kParameter) erase(handle);
 }
 
 std::string ComputationEditor::find_misorder() const {
   std::vector<bool> made(nodes_.size(), false);
   for (const Handle handle : order_) {
-    const Node& node = nodes_[handle];
-    if (node.erased) continue;
-    for (const Reference& operand : node.operands)
+    if (is_erased(handle)) continue;
+    for (const Reference& operand : operands(handle))
       if (!made[operand.handle])
-        return std::string(node.instruction.name) + " reads " +
-               std::string(nodes_[operand.handle].instruction.name) + " before it is defined";
+        return std::string(instruction(handle).name) + " reads " +
+               std::string(instruction(operand.handle).name) + " before it is defined";
     made[handle] = true;
   }
   return made[root_.handle] ? "" : "it returns what is erased";
@@ -252,26 +289,33 @@ std::shared_ptr<const Computation> ComputationEditor::finish(
   std::vector<std::uint32_t> index(nodes_.size(), 0);
   std::uint32_t next = 0;
   for (const Handle handle : order_)
-    if (!nodes_[handle].erased) index[handle] = next++;
+    if (!is_erased(handle)) index[handle] = next++;
   const auto to_operand = [&index](const Reference& r) {
     return Operand{InstructionIndex(index[r.handle]), r.node};
   };
   ComputationParts parts;
   parts.name = name;
+  parts.instructions.reserve(next);
+  parts.operands.reserve(original_operands_.size());
+  if (original_ != nullptr) {
+    parts.called.reserve(original_->parts().called.size());
+    parts.attributes.reserve(original_->parts().attributes.size());
+  }
   for (const Handle handle : order_) {
-    const Node& node = nodes_[handle];
-    if (node.erased) continue;
-    Instruction in = node.instruction;
+    if (is_erased(handle)) continue;
+    const auto read = operands(handle);
+    const auto calls = called(handle);
+    const auto says = attributes(handle);
+    Instruction& in = parts.instructions.emplace_back(instruction(handle));
     in.first_operand = static_cast<std::uint32_t>(parts.operands.size());
-    in.operand_count = static_cast<std::uint32_t>(node.operands.size());
+    in.operand_count = static_cast<std::uint32_t>(read.size());
     in.first_called = static_cast<std::uint32_t>(parts.called.size());
-    in.called_count = static_cast<std::uint32_t>(node.called.size());
+    in.called_count = static_cast<std::uint32_t>(calls.size());
     in.first_attribute = static_cast<std::uint32_t>(parts.attributes.size());
-    in.attribute_count = static_cast<std::uint32_t>(node.attributes.size());
-    for (const Reference& operand : node.operands) parts.operands.push_back(to_operand(operand));
-    parts.called.insert(parts.called.end(), node.called.begin(), node.called.end());
-    parts.attributes.insert(parts.attributes.end(), node.attributes.begin(), node.attributes.end());
-    parts.instructions.push_back(in);
+    in.attribute_count = static_cast<std::uint32_t>(says.size());
+    for (const Reference& operand : read) parts.operands.push_back(to_operand(operand));
+    parts.called.insert(parts.called.end(), calls.begin(), calls.end());
+    parts.attributes.insert(parts.attributes.end(), says.begin(), says.end());
   }
   parts.root = to_operand(root_);
   parts.storage = kept_alive_;

@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -50,20 +51,26 @@ class ComputationEditor {
     bool erased = false;
   };
 
-  /// Starts with a copy of `original`, in its text order.
+  /// Starts with a copy of `original`, in its text order. The original must outlive the editor.
   explicit ComputationEditor(const Computation& original);
   /// Starts empty.
   ComputationEditor() = default;
 
-  Node& operator[](Handle handle) { return nodes_[handle]; }
-  const Node& operator[](Handle handle) const { return nodes_[handle]; }
+  /// Valid as long as the editor.
+  Node& operator[](Handle handle) { return node(handle); }
+  const Node& operator[](Handle handle) const { return node(handle); }
   Shape shape_of(Reference reference) const {
-    return nodes_[reference.handle].instruction.shape.at(reference.node);
+    return instruction(reference.handle).shape.at(reference.node);
   }
 
   /// Adds an instruction at the end of the order.
   Handle add(Node node);
-  void erase(Handle handle) { nodes_[handle].erased = true; }
+  void erase(Handle handle) {
+    if (nodes_[handle])
+      nodes_[handle]->erased = true;
+    else
+      erased_[handle] = 1;
+  }
   void move_after(Handle handle, Handle other);
   void move_before(Handle handle, Handle other);
   /// Puts an instruction in front of all but parameters and constants.
@@ -105,7 +112,25 @@ class ComputationEditor {
                                             std::shared_ptr<const void> storage) const;
 
  private:
-  std::vector<Node> nodes_;
+  Node& node(Handle handle) const;
+  const Instruction& instruction(Handle handle) const {
+    return nodes_[handle] ? nodes_[handle]->instruction : (*original_)[InstructionIndex(handle)];
+  }
+  std::span<Reference> operands(Handle handle);
+  std::span<const Reference> operands(Handle handle) const;
+  std::span<const ComputationId> called(Handle handle) const;
+  std::span<const Attribute> attributes(Handle handle) const;
+  bool is_erased(Handle handle) const {
+    return nodes_[handle] ? nodes_[handle]->erased : erased_[handle] != 0;
+  }
+  Handle size() const { return static_cast<Handle>(nodes_.size()); }
+
+  const Computation* original_ = nullptr;
+  /// Null for instructions of the original that nobody asked for yet: most of them stay what they
+  /// are, but for the operands that `redirect` and `renumber` change.
+  mutable std::vector<std::unique_ptr<Node>> nodes_;
+  std::vector<Reference> original_operands_;
+  std::vector<char> erased_;  ///< of those without a node
   std::vector<Handle> order_;
   Reference root_;
   std::vector<std::shared_ptr<const void>> kept_alive_;

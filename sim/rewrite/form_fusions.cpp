@@ -196,12 +196,16 @@ std::optional<Operand> FusionFormer::known_sum(InstructionIndex norm, Instructio
   if (!keys_) keys_.emplace(program_, loop_);
   const ValueKey key = keys_->within(norm, {reduce, 0});
   const Shape sum = program_[body_.called(norm)[0]][reduce].shape;
-  const ComputationEditor graph(body_);
+  std::optional<ComputationEditor> graph;  // most often nothing has the key
+  const auto is_before = [&](InstructionIndex i) {
+    if (!graph) graph.emplace(body_);
+    return !graph->depends_on(i.index, norm.index);
+  };
   for (const InstructionIndex i : body_.instructions())
     for (ShapeNodeIndex node = 0; node < body_[i].shape.node_count(); ++node) {
       const Shape shape = body_[i].shape.at(node);
       if (shape.is_array() && shape.bytes() == sum.bytes() && (*keys_)[Operand{i, node}] == key &&
-          !graph.depends_on(i.index, norm.index))
+          is_before(i))
         return Operand{i, node};
     }
   return std::nullopt;

@@ -38,7 +38,7 @@ std::string name_of_gradient(std::uint32_t loop, std::uint32_t element) {
 
 class StateRewrite {
  public:
-  StateRewrite(const Program& program, const MemoryAssignment& memory, const TrainingState& state)
+  StateRewrite(const Program& program, const Lifetimes& memory, const TrainingState& state)
       : program_(program), memory_(memory), state_(state), out_(program) {}
 
   Program run(const std::vector<StateChange>& changes) {
@@ -86,7 +86,7 @@ class StateRewrite {
   void set_result(const StateArgument& argument, Reference from, MemorySpace space);
 
   const Program& program_;
-  const MemoryAssignment& memory_;
+  const Lifetimes& memory_;
   const TrainingState& state_;
   ProgramEditor out_;
   std::map<StateClass, Placement> wanted_;
@@ -291,7 +291,7 @@ std::optional<Placement> placement_of(const TrainingState& state, StateClass kin
   return host == all ? Placement::kPinnedHost : Placement::kDevice;
 }
 
-std::string why_state_not_movable(const Program& program, const MemoryAssignment& memory,
+std::string why_state_not_movable(const Program& program, const Lifetimes& memory,
                                   const TrainingState& state, StateClass kind) {
   if (!state.unknown_because.empty()) return state.unknown_because;
   if (bytes_of(state, kind) == Bytes(0))
@@ -309,7 +309,7 @@ std::string why_state_not_movable(const Program& program, const MemoryAssignment
   return find_parameter_streams(program, memory, state).refused_because;
 }
 
-std::set<BufferId> stacks_of_state(const Program& program, const MemoryAssignment& memory,
+std::set<BufferId> stacks_of_state(const Program& program, const Lifetimes& memory,
                                    const TrainingState& state, StateClass kind) {
   std::set<BufferId> stacks;
   for (const StateArgument& argument : state.of(kind))
@@ -321,8 +321,8 @@ std::set<BufferId> stacks_of_state(const Program& program, const MemoryAssignmen
   return stacks;
 }
 
-Program move_state(const Program& program, const MemoryAssignment& memory,
-                   const TrainingState& state, const std::vector<StateChange>& changes) {
+Program move_state(const Program& program, const Lifetimes& memory, const TrainingState& state,
+                   const std::vector<StateChange>& changes) {
   return StateRewrite(program, memory, state).run(changes);
 }
 

@@ -33,16 +33,16 @@ struct StateChange {
 std::optional<Placement> placement_of(const TrainingState& state, StateClass kind);
 
 /// Why a class cannot be moved by this rewrite; empty when it can.
-std::string why_state_not_movable(const Program& program, const MemoryAssignment& memory,
+std::string why_state_not_movable(const Program& program, const Lifetimes& memory,
                                   const TrainingState& state, StateClass kind);
 
 /// Stacks that are touched otherwise when a class is moved: those of its arguments and gradients.
-std::set<BufferId> stacks_of_state(const Program& program, const MemoryAssignment& memory,
+std::set<BufferId> stacks_of_state(const Program& program, const Lifetimes& memory,
                                    const TrainingState& state, StateClass kind);
 
 /// The program with these classes where they are wanted. Changes that ask for what is already so,
 /// or for what cannot be, do nothing. `memory` and `state` are those of `program`.
-Program move_state(const Program& program, const MemoryAssignment& memory,
-                   const TrainingState& state, const std::vector<StateChange>& changes);
+Program move_state(const Program& program, const Lifetimes& memory, const TrainingState& state,
+                   const std::vector<StateChange>& changes);
 
 }  // namespace spillway

@@ -32,7 +32,7 @@ bool is_outermost(Shape stack, Shape slice) {
 
 class StreamFinder {
  public:
-  StreamFinder(const Program& program, const MemoryAssignment& memory, const TrainingState& state)
+  StreamFinder(const Program& program, const Lifetimes& memory, const TrainingState& state)
       : program_(program), memory_(memory), state_(state) {}
 
   ParameterStreams run() {
@@ -63,7 +63,7 @@ class StreamFinder {
   BufferId buffer_of(ValueId value) const { return memory_.liveness.buffer_of[value]; }
 
   const Program& program_;
-  const MemoryAssignment& memory_;
+  const Lifetimes& memory_;
   const TrainingState& state_;
   std::map<ValueId, ParameterStream> candidates_;
   std::set<ValueId> whole_;                  ///< parameters of which a loop reads all at once
@@ -163,7 +163,7 @@ std::string StreamFinder::why_refused(const ParameterStreams& found) const {
 
 }  // namespace
 
-ParameterStreams find_parameter_streams(const Program& program, const MemoryAssignment& memory,
+ParameterStreams find_parameter_streams(const Program& program, const Lifetimes& memory,
                                         const TrainingState& state) {
   return StreamFinder(program, memory, state).run();
 }

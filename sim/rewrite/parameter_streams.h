@@ -34,7 +34,7 @@ struct ParameterStreams {
 };
 
 /// `memory` is that of the program, wherever its parameters lie.
-ParameterStreams find_parameter_streams(const Program& program, const MemoryAssignment& memory,
+ParameterStreams find_parameter_streams(const Program& program, const Lifetimes& memory,
                                         const TrainingState& state);
 
 }  // namespace spillway

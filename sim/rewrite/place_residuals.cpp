@@ -17,8 +17,7 @@ using Reference = ComputationEditor::Reference;
 
 class PlacementRewrite {
  public:
-  PlacementRewrite(const Program& program, const MemoryAssignment& memory,
-                   const ResidualTable& residuals)
+  PlacementRewrite(const Program& program, const Lifetimes& memory, const ResidualTable& residuals)
       : program_(program), memory_(memory), residuals_(residuals), out_(program) {}
 
   Program run(const std::vector<PlacementChange>& changes) {
@@ -80,7 +79,7 @@ class PlacementRewrite {
   void fold_reads(const Residual& residual);
 
   const Program& program_;
-  const MemoryAssignment& memory_;
+  const Lifetimes& memory_;
   const ResidualTable& residuals_;
   ProgramEditor out_;
   struct Target {
@@ -174,7 +173,7 @@ void PlacementRewrite::fold_reads(const Residual& residual) {
 
 }  // namespace
 
-std::string why_not_movable(const Program& program, const MemoryAssignment& memory,
+std::string why_not_movable(const Program& program, const Lifetimes& memory,
                             const Residual& residual) {
   if (residual.copied_between_loops) return "XLA copies the whole stack between the loops";
   if (!initial_element(program, memory, residual.forward_loop, residual.stack))
@@ -182,7 +181,7 @@ std::string why_not_movable(const Program& program, const MemoryAssignment& memo
   return why_not_separable(program, memory, residual);
 }
 
-std::string why_not_separable(const Program& program, const MemoryAssignment& memory,
+std::string why_not_separable(const Program& program, const Lifetimes& memory,
                               const Residual& residual) {
   if (residual.peeled) return "its copies are pipelined across iterations";
   if (!can_take_update(program, memory, body_of(program, residual.forward_loop), residual.write))
@@ -196,7 +195,7 @@ std::string why_not_separable(const Program& program, const MemoryAssignment& me
   return "";
 }
 
-Program place_residuals(const Program& program, const MemoryAssignment& memory,
+Program place_residuals(const Program& program, const Lifetimes& memory,
                         const ResidualTable& residuals,
                         const std::vector<PlacementChange>& changes) {
   return PlacementRewrite(program, memory, residuals).run(changes);

@@ -22,18 +22,18 @@ struct PlacementChange {
 
 /// Why a residual cannot be moved by this rewrite; empty when it can. `memory` is that of the
 /// program, as below.
-std::string why_not_movable(const Program& program, const MemoryAssignment& memory,
+std::string why_not_movable(const Program& program, const Lifetimes& memory,
                             const Residual& residual);
 
 /// Why what writes and reads a residual cannot be taken apart into the value of one layer and what
 /// is done with it; empty when it can.
-std::string why_not_separable(const Program& program, const MemoryAssignment& memory,
+std::string why_not_separable(const Program& program, const Lifetimes& memory,
                               const Residual& residual);
 
 /// The program with these residuals where they are wanted. Changes that ask for what is already so,
 /// or for what cannot be, do nothing. Untouched computations are shared with `program`; `memory`
 /// and `residuals` are those of `program`.
-Program place_residuals(const Program& program, const MemoryAssignment& memory,
+Program place_residuals(const Program& program, const Lifetimes& memory,
                         const ResidualTable& residuals,
                         const std::vector<PlacementChange>& changes);
 

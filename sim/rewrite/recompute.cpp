@@ -128,7 +128,7 @@ class LayerRecomputation {
                      const std::function<Reference(Reference)>& backward);
 
   const Program& program_;
-  const MemoryAssignment& memory_;
+  const Lifetimes& memory_;
   const ResidualTable& residuals_;
   const RecomputeRewrite::Layers& layers_;
   ProgramEditor& out_;
@@ -306,7 +306,7 @@ Handle LayerRecomputation::clone_whole(const ComputationEditor& from, Handle han
   return clone(from, handle, std::move(operands));
 }
 
-RecomputeRewrite::RecomputeRewrite(const Program& program, const MemoryAssignment& memory,
+RecomputeRewrite::RecomputeRewrite(const Program& program, const Lifetimes& memory,
                                    const ResidualTable& residuals)
     : program_(program), memory_(memory), residuals_(residuals) {
   why_not_.resize(residuals.residuals.size());

@@ -30,8 +30,7 @@ bool is_recomputed(const Instruction& instruction);
 class RecomputeRewrite {
  public:
   /// `memory` and `residuals` are those of `program`; all three must outlive it.
-  RecomputeRewrite(const Program& program, const MemoryAssignment& memory,
-                   const ResidualTable& residuals);
+  RecomputeRewrite(const Program& program, const Lifetimes& memory, const ResidualTable& residuals);
 
   /// Why a residual cannot be recomputed; empty when it can, whatever else is recomputed too.
   const std::string& why_not(ResidualId residual) const { return why_not_[residual]; }
@@ -56,7 +55,7 @@ class RecomputeRewrite {
   std::string find_reason(const Layers& layers, ResidualId residual) const;
 
   const Program& program_;
-  const MemoryAssignment& memory_;
+  const Lifetimes& memory_;
   const ResidualTable& residuals_;
   std::vector<Layers> layers_;
   IdVector<ResidualId, std::string> why_not_;

@@ -8,9 +8,8 @@ namespace spillway {
 
 using Reference = ComputationEditor::Reference;
 
-std::optional<InstructionIndex> done_of_wrapper(const Program& program,
-                                                const MemoryAssignment& memory, ComputationId body,
-                                                InstructionId wrapped) {
+std::optional<InstructionIndex> done_of_wrapper(const Program& program, const Lifetimes& memory,
+                                                ComputationId body, InstructionId wrapped) {
   const auto caller = memory.schedule.caller[wrapped.computation];
   if (!caller || caller->computation != body || program[*caller].opcode != Opcode::kAsyncStart)
     return std::nullopt;
@@ -50,21 +49,21 @@ bool can_split_read(const Program& program, const StackAccess& read) {
 
 }  // namespace
 
-bool can_take_update(const Program& program, const MemoryAssignment& memory, ComputationId body,
+bool can_take_update(const Program& program, const Lifetimes& memory, ComputationId body,
                      const StackAccess& write) {
   return write.instruction.computation == body
              ? can_split_update(program, write)
              : done_of_wrapper(program, memory, body, write.instruction).has_value();
 }
 
-bool can_take_slice(const Program& program, const MemoryAssignment& memory, ComputationId body,
+bool can_take_slice(const Program& program, const Lifetimes& memory, ComputationId body,
                     const StackAccess& read) {
   return read.instruction.computation == body
              ? can_split_read(program, read)
              : done_of_wrapper(program, memory, body, read.instruction).has_value();
 }
 
-Reference fetch_slice(const Program& program, const MemoryAssignment& memory, ProgramEditor& editor,
+Reference fetch_slice(const Program& program, const Lifetimes& memory, ProgramEditor& editor,
                       ComputationId body, const std::vector<StackAccess>& reads,
                       const std::string& name) {
   std::optional<Reference> slice;

@@ -14,9 +14,8 @@ using Handle = ComputationEditor::Handle;
 using Reference = ComputationEditor::Reference;
 using Node = ComputationEditor::Node;
 
-void move_fusion_parameters(ProgramEditor& out, const Program& program,
-                            const MemoryAssignment& memory, const SpaceOfValue& space_of,
-                            InstructionId id) {
+void move_fusion_parameters(ProgramEditor& out, const Program& program, const Lifetimes& memory,
+                            const SpaceOfValue& space_of, InstructionId id) {
   const auto operands = program[id.computation].operands(id.instruction);
   for (const MemorySpace space : {MemorySpace::kDevice, MemorySpace::kPinnedHost}) {
     std::vector<std::uint32_t> parameters;
@@ -56,7 +55,7 @@ Node zeros(ProgramEditor& out, std::string_view name, Shape shape) {
 
 }  // namespace
 
-void move_values(ProgramEditor& out, const Program& program, const MemoryAssignment& memory,
+void move_values(ProgramEditor& out, const Program& program, const Lifetimes& memory,
                  const SpaceOfValue& space_of) {
   for (const ComputationId id : ids(program.computations)) {
     if (!memory.schedule.reaches(id)) continue;
@@ -78,7 +77,7 @@ void move_values(ProgramEditor& out, const Program& program, const MemoryAssignm
   }
 }
 
-std::optional<std::uint32_t> initial_element(const Program& program, const MemoryAssignment& memory,
+std::optional<std::uint32_t> initial_element(const Program& program, const Lifetimes& memory,
                                              InstructionId loop, BufferId stack) {
   const Computation& outer = program[loop.computation];
   const Operand initial = outer.operands(loop.instruction)[0];

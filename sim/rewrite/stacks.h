@@ -17,12 +17,12 @@ using SpaceOfValue = std::function<std::optional<MemorySpace>(ValueId)>;
 
 /// Every shape that shows a moved value says where it now lies, those of parameters of fusions too.
 /// To be called before anything else is edited.
-void move_values(ProgramEditor& out, const Program& program, const MemoryAssignment& memory,
+void move_values(ProgramEditor& out, const Program& program, const Lifetimes& memory,
                  const SpaceOfValue& space_of);
 
 /// Which element of the tuple that a loop begins with is the stack; empty where what it begins with
 /// is no tuple of its own.
-std::optional<std::uint32_t> initial_element(const Program& program, const MemoryAssignment& memory,
+std::optional<std::uint32_t> initial_element(const Program& program, const Lifetimes& memory,
                                              InstructionId loop, BufferId stack);
 
 /// What the loop begins with at `element` is made anew in `space`: zeros that a kernel writes in

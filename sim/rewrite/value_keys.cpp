@@ -1,6 +1,7 @@
 #include "sim/rewrite/value_keys.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <string_view>
 
@@ -11,15 +12,22 @@
 namespace spillway {
 namespace {
 
-/// Two independent FNV-1a hashes.
+/// Two independent hashes, a word at a time.
 class KeyMaker {
  public:
   void add(std::uint64_t number) {
-    for (int byte = 0; byte < 8; ++byte) mix(static_cast<unsigned char>(number >> (8 * byte)));
+    key_.high = (key_.high ^ number) * 0x9fb21c651e98df25ull;
+    key_.high ^= key_.high >> 32;
+    key_.low = (key_.low + number) * 0xd6e8feb86659fd93ull;
+    key_.low ^= key_.low >> 29;
   }
   void add(std::string_view text) {
     add(text.size());
-    for (const char c : text) mix(static_cast<unsigned char>(c));
+    for (; !text.empty(); text.remove_prefix(std::min(text.size(), sizeof(std::uint64_t)))) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, text.data(), std::min(text.size(), sizeof word));
+      add(word);
+    }
   }
   void add(ValueKey key) {
     add(key.high);
@@ -39,10 +47,6 @@ class KeyMaker {
   ValueKey key() const { return key_; }
 
  private:
-  void mix(unsigned char byte) {
-    key_.high = (key_.high ^ byte) * 0x100000001b3ull;
-    key_.low = (key_.low ^ byte) * 0x9e3779b97f4a7c15ull;
-  }
   ValueKey key_{0xcbf29ce484222325ull, 0x2545f4914f6cdd1dull};
 };
 
@@ -108,7 +112,11 @@ class KeyWalk {
  public:
   /// Without a loop scalars count as any other value.
   KeyWalk(const Program& program, std::optional<InstructionId> loop)
-      : program_(program), loop_(loop) {}
+      : program_(program), loop_(loop) {
+    if (!loop) return;
+    counter_ = find_counter(program, *loop);
+    trips_ = known_trip_count(program[loop->computation], loop->instruction).value_or(2);
+  }
 
   /// Keys of all instructions of a computation whose parameters have these.
   std::vector<Keys> walk(const CallFrame& frame, const std::vector<Keys>& parameters) {
@@ -169,6 +177,8 @@ class KeyWalk {
 
   const Program& program_;
   const std::optional<InstructionId> loop_;
+  std::optional<LoopCounter> counter_;  ///< of the loop
+  std::int64_t trips_ = 0;
   std::map<ComputationId, ValueKey> contents_;
 };
 
@@ -180,11 +190,9 @@ std::optional<ValueKey> KeyWalk::counted(const CallFrame& frame, InstructionInde
   for (const CallFrame* at = &frame; at != nullptr; at = at->outer) chain.push_back(*at);
   KeyMaker maker;
   maker.add(std::string_view("scalar"));
-  const std::int64_t trips =
-      known_trip_count(program_[loop_->computation], loop_->instruction).value_or(2);
-  for (const std::int64_t iteration : {std::int64_t{0}, std::int64_t{1}, trips / 2, trips - 1}) {
-    for (std::size_t k = 0; k + 1 < chain.size(); ++k) chain[k].outer = &chain[k + 1];
-    chain.back().loop = LoopMoment{*loop_, iteration};
+  for (std::size_t k = 0; k + 1 < chain.size(); ++k) chain[k].outer = &chain[k + 1];
+  for (const std::int64_t iteration : {std::int64_t{0}, std::int64_t{1}, trips_ / 2, trips_ - 1}) {
+    chain.back().loop = LoopMoment{*loop_, iteration, counter_};
     const auto value = scalar_value(program_, chain.front(), Operand{i, 0}, Follow::kCounter);
     if (!value) return std::nullopt;
     maker.add(static_cast<std::uint64_t>(*value));

@@ -1,6 +1,7 @@
 #include "sim/schedule/default_order.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "model/memory/heap_replay.h"
 #include "model/program/call_graph.h"
@@ -27,11 +28,16 @@ Schedule without_elements(const Places& places) {
 
 class OrderFinder {
  public:
-  OrderFinder(const Program& program, const MemoryAssignment& given)
+  OrderFinder(const Program& program, const Lifetimes& given)
       : program_(program),
         given_(given),
-        is_loop_(inside_loops(program)),
-        precedences_(find_precedences(program, given)) {}
+        precedences_(find_precedences(program, given)),
+        graphs_(program.computations.size()) {
+    const auto is_loop = inside_loops(program);
+    for (const ComputationId id : ids(program.computations))
+      if (given.schedule.reaches(id))
+        graphs_[id] = make_order_graph(program, id, given.values, is_loop[id] != 0);
+  }
 
   Places order_all(DefaultScheduler scheduler) const {
     Places places(program_.computations.size());
@@ -42,24 +48,27 @@ class OrderFinder {
 
  private:
   std::vector<Operand> order_one(ComputationId id, DefaultScheduler scheduler) const {
+    std::vector<Operand> order = order_graph(id, scheduler, *graphs_[id]);
     ExtraOrder extra;
-    for (;;) {
-      std::vector<Operand> order = order_one(id, scheduler, extra);
-      std::vector<std::uint32_t> position(program_[id].size());
-      for (std::uint32_t k = 0; k < order.size(); ++k)
-        if (order[k].node == 0) position[order[k].instruction.index] = k;
-      const std::size_t known = extra.size();
-      for (const Precedence& p : precedences_[id])
-        if (position[p.first.index] > position[p.then.index]) extra.push_back(p);
-      if (extra.size() == known) return order;
-    }
+    while (add_broken(id, order, extra))
+      order = order_graph(id, scheduler, graphs_[id]->with(extra));
+    return order;
   }
 
-  std::vector<Operand> order_one(ComputationId id, DefaultScheduler scheduler,
-                                 const ExtraOrder& extra) const {
+  /// Whether an order breaks what must come before something else; `extra` then says so.
+  bool add_broken(ComputationId id, const std::vector<Operand>& order, ExtraOrder& extra) const {
+    std::vector<std::uint32_t> position(program_[id].size());
+    for (std::uint32_t k = 0; k < order.size(); ++k)
+      if (order[k].node == 0) position[order[k].instruction.index] = k;
+    const std::size_t known = extra.size();
+    for (const Precedence& p : precedences_[id])
+      if (position[p.first.index] > position[p.then.index]) extra.push_back(p);
+    return extra.size() > known;
+  }
+
+  std::vector<Operand> order_graph(ComputationId id, DefaultScheduler scheduler,
+                                   const OrderGraph& graph) const {
     const Computation& computation = program_[id];
-    const OrderGraph graph =
-        make_order_graph(program_, id, given_.values, is_loop_[id] != 0, extra);
     NodeOrder order;
     switch (scheduler) {
       case DefaultScheduler::kList:
@@ -73,22 +82,23 @@ class OrderFinder {
         break;
     }
     std::vector<Operand> places;
+    places.reserve(order.size());
     for (const std::uint32_t node : start_early(computation, graph, order))
       places.push_back({graph.nodes()[node].instruction, graph.nodes()[node].element});
     return places;
   }
 
   const Program& program_;
-  const MemoryAssignment& given_;
-  const IdVector<ComputationId, std::uint8_t> is_loop_;
+  const Lifetimes& given_;
   const IdVector<ComputationId, std::vector<Precedence>> precedences_;
+  IdVector<ComputationId, std::optional<OrderGraph>> graphs_;  ///< without the precedences
 };
 
 /// The most that is live at once in an order, without gaps: XLA's MinimumMemoryForModule. Host
 /// memory and constants count nothing.
 class LeastMemory {
  public:
-  LeastMemory(const Program& program, const MemoryAssignment& given)
+  LeastMemory(const Program& program, const Lifetimes& given)
       : program_(program),
         given_(given),
         in_place_(program),
@@ -121,7 +131,7 @@ class LeastMemory {
 
  private:
   const Program& program_;
-  const MemoryAssignment& given_;
+  const Lifetimes& given_;
   InPlacePairs in_place_;
   OperandSharing sharing_;
   Liveness liveness_;
@@ -142,17 +152,15 @@ std::string_view name_of(DefaultScheduler scheduler) {
   return "";
 }
 
-Bytes most_live_in(const Program& program, const MemoryAssignment& given,
-                   const Schedule& schedule) {
+Bytes most_live_in(const Program& program, const Lifetimes& given, const Schedule& schedule) {
   return LeastMemory(program, given).of(schedule);
 }
 
-Schedule order_by(const Program& program, const MemoryAssignment& given,
-                  DefaultScheduler scheduler) {
+Schedule order_by(const Program& program, const Lifetimes& given, DefaultScheduler scheduler) {
   return without_elements(OrderFinder(program, given).order_all(scheduler));
 }
 
-DefaultOrder find_default_order(const Program& program, const MemoryAssignment& given) {
+DefaultOrder find_default_order(const Program& program, const Lifetimes& given) {
   const OrderFinder finder(program, given);
   LeastMemory least(program, given);
   DefaultOrder best;

@@ -29,14 +29,13 @@ struct DefaultOrder {
 /// order that is right: a program that XLA has finished no longer shows everything that must come
 /// before something else (values that others take the place of), and where an order here breaks
 /// that, it is made again with what it broke.
-DefaultOrder find_default_order(const Program& program, const MemoryAssignment& given);
+DefaultOrder find_default_order(const Program& program, const Lifetimes& given);
 
 /// The most that is live at once in an order, as XLA counts to choose: without gaps, the whole
 /// program, host memory and constants left out. Its MinimumMemoryForModule.
-Bytes most_live_in(const Program& program, const MemoryAssignment& given, const Schedule& schedule);
+Bytes most_live_in(const Program& program, const Lifetimes& given, const Schedule& schedule);
 
 /// The order of one of the three, whichever needs least.
-Schedule order_by(const Program& program, const MemoryAssignment& given,
-                  DefaultScheduler scheduler);
+Schedule order_by(const Program& program, const Lifetimes& given, DefaultScheduler scheduler);
 
 }  // namespace spillway

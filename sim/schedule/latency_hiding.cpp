@@ -14,7 +14,7 @@ bool hides_anything(const Program& program, ComputationId id) {
 
 }  // namespace
 
-Schedule hide_latencies(const Program& program, const MemoryAssignment& given,
+Schedule hide_latencies(const Program& program, const Lifetimes& given,
                         const IdVector<ComputationId, ElementOrder>& orders,
                         const LatencyEstimator& estimator, const LatencyHidingLimits& limits) {
   const ScheduleInput input{program, given.values, given.liveness, estimator};

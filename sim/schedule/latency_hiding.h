@@ -10,7 +10,7 @@ namespace spillway {
 
 /// `given` holds the program's values and buffers. `orders` are those of the memory scheduler, of
 /// every computation that runs by itself. Computations that hide nothing keep theirs.
-Schedule hide_latencies(const Program& program, const MemoryAssignment& given,
+Schedule hide_latencies(const Program& program, const Lifetimes& given,
                         const IdVector<ComputationId, ElementOrder>& orders,
                         const LatencyEstimator& estimator, const LatencyHidingLimits& limits);
 

@@ -16,7 +16,7 @@ struct ValueUses {
   bool escapes = false;                   ///< another computation sees it, or its own returns it
 };
 
-IdVector<ValueId, ValueUses> find_uses(const Program& program, const MemoryAssignment& given) {
+IdVector<ValueId, ValueUses> find_uses(const Program& program, const Lifetimes& given) {
   const ValueTable& values = given.values;
   IdVector<ValueId, ValueUses> uses(values.values().size());
   const auto home = [&](ValueId v) { return values[v].defined_at.instruction.computation; };
@@ -107,7 +107,7 @@ class Windows {
 };
 
 /// Everyone who reads the buffer; empty where it must not be fenced.
-std::vector<InstructionIndex> fenced_readers(const Program& program, const MemoryAssignment& given,
+std::vector<InstructionIndex> fenced_readers(const Program& program, const Lifetimes& given,
                                              const IdVector<ValueId, ValueUses>& uses,
                                              const Buffer& buffer) {
   std::vector<InstructionIndex> readers;
@@ -133,7 +133,7 @@ std::optional<Bytes> fencing_threshold(std::int64_t flag, Bytes scheduler_limit)
 }
 
 IdVector<ComputationId, std::vector<Precedence>> find_memory_fences(const Program& program,
-                                                                    const MemoryAssignment& given,
+                                                                    const Lifetimes& given,
                                                                     const FencingOptions& options) {
   const IdVector<ValueId, ValueUses> uses = find_uses(program, given);
   IdVector<ComputationId, std::vector<Precedence>> fences(program.computations.size());

@@ -30,7 +30,7 @@ std::optional<Bytes> fencing_threshold(std::int64_t flag, Bytes scheduler_limit)
 /// and host buffers count as any other. Buffers that other computations see, parameters and results
 /// are left alone, and so is what the program's own dependencies already say.
 IdVector<ComputationId, std::vector<Precedence>> find_memory_fences(const Program& program,
-                                                                    const MemoryAssignment& given,
+                                                                    const Lifetimes& given,
                                                                     const FencingOptions& options);
 
 /// The program with these as control predecessors, for the scheduler to obey.

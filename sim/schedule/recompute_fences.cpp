@@ -139,8 +139,8 @@ class FenceFinder {
 
 }  // namespace
 
-IdVector<ComputationId, std::vector<Precedence>> find_recompute_fences(
-    const Program& program, const MemoryAssignment& given) {
+IdVector<ComputationId, std::vector<Precedence>> find_recompute_fences(const Program& program,
+                                                                       const Lifetimes& given) {
   IdVector<ComputationId, std::vector<Precedence>> found(program.computations.size());
   const auto in_loop = inside_loops(program);
   for (const ComputationId id : ids(program.computations)) {

@@ -17,7 +17,7 @@ namespace spillway {
 ///
 /// In loops nothing is found, and nothing is lost: an iteration does not begin before its gradient
 /// is there.
-IdVector<ComputationId, std::vector<Precedence>> find_recompute_fences(
-    const Program& program, const MemoryAssignment& given);
+IdVector<ComputationId, std::vector<Precedence>> find_recompute_fences(const Program& program,
+                                                                       const Lifetimes& given);
 
 }  // namespace spillway

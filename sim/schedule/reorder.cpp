@@ -45,15 +45,15 @@ Reordered reorder(const Program& program, const Schedule& given, const HardwareP
                   const XlaOrderOptions& options) {
   const Program opened = copy_counters(open_collectives(program));
   const Schedule order = order_with_additions(opened, program, given);
-  const MemoryAssignment memory = assign_memory(opened, order);
+  const Lifetimes memory = find_lifetimes(opened, order);
   auto precedences = find_precedences(opened, memory);
   const auto fences = find_recompute_fences(opened, memory);
   for (const ComputationId id : ids(precedences))
     precedences[id].insert(precedences[id].end(), fences[id].begin(), fences[id].end());
   Reordered result;
   result.program = with_control_dependencies(opened, precedences);
-  result.order =
-      find_xla_order(result.program, assign_memory(result.program, order), profile, options);
+  // To wait for more changes neither values nor, in the given order, when they are live.
+  result.order = find_xla_order(result.program, memory, profile, options);
   result.program = drop_copies(result.program, result.order.schedule);
   return result;
 }

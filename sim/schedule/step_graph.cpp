@@ -39,7 +39,7 @@ class CommonCaller {
 };
 
 /// What makes the value that follows each in its buffer; empty for the last ones.
-IdVector<ValueId, std::optional<InstructionId>> find_successors(const MemoryAssignment& given) {
+IdVector<ValueId, std::optional<InstructionId>> find_successors(const Lifetimes& given) {
   const auto& ranges = given.liveness.ranges;
   IdVector<ValueId, std::optional<InstructionId>> next(ranges.size());
   for (const Buffer& buffer : given.liveness.buffers) {
@@ -160,7 +160,7 @@ StepLists::StepLists(std::size_t steps, std::size_t limit, const std::vector<Edg
 }
 
 IdVector<ComputationId, std::vector<Precedence>> find_precedences(const Program& program,
-                                                                  const MemoryAssignment& given) {
+                                                                  const Lifetimes& given) {
   const auto next = find_successors(given);
   const FlatSchedule& flat = given.schedule;
   const CommonCaller callers(program, flat);

@@ -51,7 +51,7 @@ struct Precedence {
 /// What reads values before others take their place (in-place updates, loop carries, donated
 /// parameters) in an assignment whose order is right: in any other order it must do so too.
 IdVector<ComputationId, std::vector<Precedence>> find_precedences(const Program& program,
-                                                                  const MemoryAssignment& given);
+                                                                  const Lifetimes& given);
 
 /// The graph of a computation that control flow reaches.
 StepGraph make_step_graph(const Computation& computation, const std::vector<LogicalTime>& position,

@@ -73,7 +73,7 @@ class ArrayFinder {
 
 }  // namespace
 
-std::vector<Steps> make_steps(const Program& program, const MemoryAssignment& given) {
+std::vector<Steps> make_steps(const Program& program, const Lifetimes& given) {
   const auto precedences = find_precedences(program, given);
   ArrayFinder finder(program, given.values);
   std::vector<Steps> all;

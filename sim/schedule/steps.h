@@ -35,6 +35,6 @@ using StepOrder = std::vector<std::uint32_t>;
 
 /// Every computation that control flow reaches. `given` is the program's memory in an order that is
 /// right; the program must outlive what this returns.
-std::vector<Steps> make_steps(const Program& program, const MemoryAssignment& given);
+std::vector<Steps> make_steps(const Program& program, const Lifetimes& given);
 
 }  // namespace spillway

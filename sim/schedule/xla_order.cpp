@@ -10,7 +10,7 @@ Program fence(const Program& program, const Schedule& order, Bytes limit,
               const XlaOrderOptions& options) {
   const auto threshold = fencing_threshold(options.fencing_threshold, limit);
   if (!threshold) return program;
-  const MemoryAssignment memory = assign_memory(program, order);
+  const Lifetimes memory = find_lifetimes(program, order);
   return with_control_dependencies(
       program,
       find_memory_fences(program, memory,
@@ -19,7 +19,7 @@ Program fence(const Program& program, const Schedule& order, Bytes limit,
 
 }  // namespace
 
-XlaOrder find_xla_order(const Program& program, const MemoryAssignment& given,
+XlaOrder find_xla_order(const Program& program, const Lifetimes& given,
                         const HardwareProfile& profile, const XlaOrderOptions& options) {
   DefaultOrder first = find_default_order(program, given);
   XlaOrder result;
@@ -32,8 +32,8 @@ XlaOrder find_xla_order(const Program& program, const MemoryAssignment& given,
   }
   LatencyHidingLimits limits = options.limits;
   if (!limits.memory)
-    limits.memory =
-        scheduler_limit(sum_totals(given), ahead_of_time_base(profile.device.hbm_capacity.value));
+    limits.memory = scheduler_limit(sum_totals(assign_outside_heaps(program, given)),
+                                    ahead_of_time_base(profile.device.hbm_capacity.value));
   const Program fenced = fence(program, first.schedule, *limits.memory, options);
   const auto estimator = make_estimator(result.scheduler, profile, options.estimator);
   result.schedule = hide_latencies(fenced, given, first.places, *estimator, limits);

@@ -29,7 +29,7 @@ struct XlaOrder {
 };
 
 /// `given` is the program's memory in an order that is right.
-XlaOrder find_xla_order(const Program& program, const MemoryAssignment& given,
+XlaOrder find_xla_order(const Program& program, const Lifetimes& given,
                         const HardwareProfile& profile, const XlaOrderOptions& options = {});
 
 }  // namespace spillway

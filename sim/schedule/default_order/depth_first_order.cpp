@@ -1,6 +1,8 @@
 #include "sim/schedule/default_order/depth_first_order.h"
 
 #include <algorithm>
+#include <deque>
+#include <string_view>
 #include <tuple>
 
 namespace spillway {
@@ -45,9 +47,14 @@ struct Above {
 };
 
 std::vector<std::uint32_t> rank_names(const Computation& computation, const OrderGraph& graph) {
-  std::vector<std::pair<std::string, std::uint32_t>> names;
+  std::deque<std::string> made;
+  std::vector<std::pair<std::string_view, std::uint32_t>> names;
+  names.reserve(graph.size());
   for (std::uint32_t node = 0; node < graph.size(); ++node)
-    names.emplace_back(graph.name_for_ties(computation, node), node);
+    names.emplace_back(graph.nodes()[node].is_element()
+                           ? made.emplace_back(graph.name_for_ties(computation, node))
+                           : computation[graph.nodes()[node].instruction].name,
+                       node);
   std::ranges::sort(names);
   std::vector<std::uint32_t> ranks(graph.size());
   for (std::uint32_t k = 0; k < names.size(); ++k) ranks[names[k].second] = k;

@@ -1,23 +1,25 @@
 #include "sim/schedule/default_order/order_graph.h"
 
 #include <algorithm>
-#include <map>
 
 #include "model/program/call_graph.h"
 #include "model/program/control_predecessors.h"
 
 namespace spillway {
 
+namespace {
+
+using Edge = std::pair<std::uint32_t, std::uint32_t>;
+
+constexpr std::uint32_t kNone = ~0u;
+
+}  // namespace
+
 class OrderGraphBuilder {
  public:
   OrderGraphBuilder(const Program& program, ComputationId id, const ValueTable& values,
-                    bool is_loop, const ExtraOrder& extra)
-      : program_(program),
-        id_(id),
-        computation_(program[id]),
-        values_(values),
-        is_loop_(is_loop),
-        extra_(extra) {}
+                    bool is_loop)
+      : program_(program), id_(id), computation_(program[id]), values_(values), is_loop_(is_loop) {}
 
   OrderGraph run() {
     add_nodes();
@@ -28,34 +30,42 @@ class OrderGraphBuilder {
   }
 
  private:
-  using Edge = std::pair<std::uint32_t, std::uint32_t>;
-
   /// Instructions in post-order, each followed by the elements that are taken of it, so that every
   /// node stands behind what it reads.
   void add_nodes() {
-    std::vector<std::vector<ShapeNodeIndex>> elements(computation_.size());
-    const auto note = [&](Operand operand) {
-      for (ShapeNodeIndex node = operand.node; node != 0;) {
-        elements[operand.instruction.index].push_back(node);
-        node = parent_of(computation_[operand.instruction].shape, node);
-      }
-    };
+    first_.reserve(computation_.size());
+    std::uint32_t places = 0;
+    for (const InstructionIndex i : computation_.instructions()) {
+      first_.push_back(places);
+      places += computation_[i].shape.node_count();
+    }
+    number_.assign(places, kNone);
     for (const InstructionIndex i : computation_.instructions())
       for (const Operand& operand : computation_.operands(i)) note(operand);
     note(computation_.root());
-    number_.resize(computation_.size());
+    graph_.node_of_.resize(computation_.size());
     for (const InstructionIndex i : instruction_post_order(computation_)) {
       add_node(i, 0);
-      auto& taken = elements[i.index];
-      std::ranges::sort(taken);
-      taken.erase(std::ranges::unique(taken).begin(), taken.end());
-      for (const ShapeNodeIndex node : taken) add_node(i, node);
+      const std::uint32_t nodes = computation_[i].shape.node_count();
+      for (ShapeNodeIndex node = 1; node < nodes; ++node)
+        if (number_[first_[i.index] + node] == kTaken) add_node(i, node);
     }
     graph_.root_ = number(computation_.root());
   }
 
+  /// That an element is taken out of its tuple, and so are those around it.
+  void note(Operand operand) {
+    for (ShapeNodeIndex node = operand.node; node != 0;) {
+      std::uint32_t& number = number_[first_[operand.instruction.index] + node];
+      if (number == kTaken) return;
+      number = kTaken;
+      node = parent_of(computation_[operand.instruction].shape, node);
+    }
+  }
+
   void add_node(InstructionIndex i, ShapeNodeIndex element) {
-    number_[i.index][element] = graph_.size();
+    number_[first_[i.index] + element] = graph_.size();
+    if (element == 0) graph_.node_of_[i.index] = graph_.size();
     OrderGraph::Node node{i, element};
     const Shape shape = computation_[i].shape.at(element);
     node.is_scalar = shape.is_array() && shape.elements() == 1;
@@ -65,11 +75,12 @@ class OrderGraphBuilder {
   }
 
   std::uint32_t number(Operand operand) const {
-    return number_[operand.instruction.index].at(operand.node);
+    return number_[first_[operand.instruction.index] + operand.node];
   }
 
   /// The tuple around a node of a shape.
   static ShapeNodeIndex parent_of(Shape shape, ShapeNodeIndex node) {
+    if (shape.is_flat_tuple()) return 0;
     ShapeNodeIndex parent = 0;
     for (;;) {
       const Shape tuple = shape.at(parent);
@@ -85,9 +96,10 @@ class OrderGraphBuilder {
 
   void add_operands() {
     std::vector<Edge> reads, users;
+    std::vector<std::uint32_t> read;
     for (std::uint32_t node = 0; node < graph_.size(); ++node) {
       const auto [i, element, bytes, is_scalar, is_free] = graph_.nodes_[node];
-      std::vector<std::uint32_t> read;
+      read.clear();
       if (element != 0) {
         read.push_back(number({i, parent_of(computation_[i].shape, element)}));
       } else {
@@ -99,22 +111,20 @@ class OrderGraphBuilder {
       for (const std::uint32_t other : read) users.push_back({other, node});
     }
     if (is_loop_) std::ranges::reverse(users);
-    graph_.operands_ = lists_of(reads);
-    graph_.users_ = lists_of(users);
+    graph_.operands_ = graph_.lists_of(reads);
+    graph_.users_ = graph_.lists_of(users);
   }
 
   void add_control() {
     std::vector<Edge> waits, holds;
-    const auto note = [&](InstructionIndex first, InstructionIndex then) {
-      waits.push_back({number({then, 0}), number({first, 0})});
-      holds.push_back({number({first, 0}), number({then, 0})});
-    };
     ControlPredecessors control(computation_);
     for (const InstructionIndex i : computation_.instructions())
-      for (const InstructionIndex other : control.of(i)) note(other, i);
-    for (const Precedence& p : extra_) note(p.first, p.then);
-    graph_.waits_for_ = lists_of(waits);
-    graph_.holds_back_ = lists_of(holds);
+      for (const InstructionIndex other : control.of(i)) {
+        waits.push_back({number({i, 0}), number({other, 0})});
+        holds.push_back({number({other, 0}), number({i, 0})});
+      }
+    graph_.waits_for_ = graph_.lists_of(waits);
+    graph_.holds_back_ = graph_.lists_of(holds);
   }
 
   void add_values() {
@@ -135,7 +145,7 @@ class OrderGraphBuilder {
     for_each_value(graph_.root_, [&](ValueId value) {
       graph_.values_[value_number(value, numbers)].lives_out = true;
     });
-    graph_.reads_ = lists_of(reads);
+    graph_.reads_ = graph_.lists_of(reads);
   }
 
   std::uint32_t value_number(ValueId value, std::vector<std::uint32_t>& numbers) {
@@ -174,27 +184,44 @@ class OrderGraphBuilder {
     return bytes;
   }
 
-  OrderGraph::Lists lists_of(const std::vector<Edge>& edges) const {
-    OrderGraph::Lists lists;
-    lists.first.assign(graph_.size() + 1, 0);
-    for (const auto& [from, to] : edges) ++lists.first[from + 1];
-    for (std::uint32_t k = 1; k <= graph_.size(); ++k) lists.first[k] += lists.first[k - 1];
-    std::vector<std::uint32_t> next = lists.first;
-    lists.items.resize(edges.size());
-    for (const auto& [from, to] : edges) lists.items[next[from]++] = to;
-    return lists;
-  }
-
-  static constexpr std::uint32_t kNone = ~0u;
+  static constexpr std::uint32_t kTaken = kNone - 1;  ///< and has no number yet
   const Program& program_;
   const ComputationId id_;
   const Computation& computation_;
   const ValueTable& values_;
   const bool is_loop_;
-  const ExtraOrder& extra_;
-  std::vector<std::map<ShapeNodeIndex, std::uint32_t>> number_;  ///< of instruction and element
+  std::vector<std::uint32_t> first_;   ///< place of each instruction in number_
+  std::vector<std::uint32_t> number_;  ///< of instruction and element
   OrderGraph graph_;
 };
+
+OrderGraph::Lists OrderGraph::lists_of(const std::vector<Edge>& edges) const {
+  Lists lists;
+  lists.first.assign(size() + 1, 0);
+  for (const auto& [from, to] : edges) ++lists.first[from + 1];
+  for (std::uint32_t k = 1; k <= size(); ++k) lists.first[k] += lists.first[k - 1];
+  std::vector<std::uint32_t> next = lists.first;
+  lists.items.resize(edges.size());
+  for (const auto& [from, to] : edges) lists.items[next[from]++] = to;
+  return lists;
+}
+
+OrderGraph OrderGraph::with(const ExtraOrder& extra) const {
+  OrderGraph graph = *this;
+  std::vector<Edge> waits, holds;
+  for (std::uint32_t node = 0; node < size(); ++node) {
+    for (const std::uint32_t other : waits_for(node)) waits.push_back({node, other});
+    for (const std::uint32_t other : holds_back(node)) holds.push_back({node, other});
+  }
+  for (const Precedence& p : extra) {
+    const std::uint32_t first = node_of_[p.first.index], then = node_of_[p.then.index];
+    waits.push_back({then, first});
+    holds.push_back({first, then});
+  }
+  graph.waits_for_ = lists_of(waits);
+  graph.holds_back_ = lists_of(holds);
+  return graph;
+}
 
 std::vector<std::uint32_t> OrderGraph::ends() const {
   std::vector<std::uint32_t> ends;
@@ -214,8 +241,8 @@ std::string OrderGraph::name_for_ties(const Computation& computation, std::uint3
 }
 
 OrderGraph make_order_graph(const Program& program, ComputationId id, const ValueTable& values,
-                            bool is_loop, const ExtraOrder& extra) {
-  return OrderGraphBuilder(program, id, values, is_loop, extra).run();
+                            bool is_loop) {
+  return OrderGraphBuilder(program, id, values, is_loop).run();
 }
 
 }  // namespace spillway

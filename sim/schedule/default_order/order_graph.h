@@ -9,6 +9,7 @@
 
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/memory/values.h"
@@ -54,6 +55,9 @@ class OrderGraph {
   /// Numbers of values, each once.
   std::span<const std::uint32_t> reads(std::uint32_t node) const { return reads_.of(node); }
 
+  /// The same with more that must wait for others.
+  OrderGraph with(const ExtraOrder& extra) const;
+
   /// Nodes that nothing reads and nothing waits for, the root last.
   std::vector<std::uint32_t> ends() const;
   /// What XLA compares where nothing else tells two nodes apart.
@@ -67,8 +71,11 @@ class OrderGraph {
       return std::span(items).subspan(first[node], first[node + 1] - first[node]);
     }
   };
+  Lists lists_of(const std::vector<std::pair<std::uint32_t, std::uint32_t>>& edges) const;
+
   std::vector<Node> nodes_;
   std::uint32_t root_ = 0;
+  std::vector<std::uint32_t> node_of_;  ///< of each instruction
   Lists operands_, users_, waits_for_, holds_back_, reads_;
   std::vector<MadeValue> values_;
 };
@@ -77,6 +84,6 @@ class OrderGraph {
 using NodeOrder = std::vector<std::uint32_t>;
 
 OrderGraph make_order_graph(const Program& program, ComputationId id, const ValueTable& values,
-                            bool is_loop, const ExtraOrder& extra);
+                            bool is_loop);
 
 }  // namespace spillway

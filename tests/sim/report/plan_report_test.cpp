@@ -106,8 +106,12 @@ TEST_CASE("the JSON of plan keeps its contract") {
     }
     for (const char* settings : {"flags", "environment", "maxtext"})
       for (const Json& value : json[settings]) CHECK(value.is_string());
-    // remat_policy, all names of the sidecar, and where parameters go
-    CHECK(json["maxtext"].size() == (row.fits ? 7 : 8));
+    // remat_policy, all names of the sidecar, and where state goes
+    std::size_t state_keys = 0;
+    for (std::size_t k = 0; k < report.plan.handles.size(); ++k)
+      state_keys +=
+          report.plan.handles[k].state && report.plan.best.policy[k] == Choice::kOffload ? 1 : 0;
+    CHECK(json["maxtext"].size() == 1 + example.names.names.size() + state_keys);
     REQUIRE(json["reasons"].size() == row.names);
     for (const Json& reason : json["reasons"]) {
       check_fields(reason, {{"name", Is::kText}, {"choice", Is::kText}, {"text", Is::kText}});
@@ -123,9 +127,9 @@ TEST_CASE("the JSON of plan keeps its contract") {
           std::string::npos);
     CHECK((text.find("NOTHING FITS") == std::string::npos) == row.fits);
     // Settings are for plans that can be carried out.
-    CHECK((text.find("MaxText") != std::string::npos) == row.fits);
-    for (const Json& reason : json["reasons"])
-      CHECK(text.find(reason["text"].get<std::string>()) != std::string::npos);
+    CHECK((text.find("remat_policy: ") != std::string::npos) == row.fits);
+    for (const Reason& reason : report.plan.reasons)
+      for (const std::string& line : reason.lines) CHECK(text.find(line) != std::string::npos);
   }
 }
 
@@ -188,7 +192,7 @@ TEST_CASE("an explanation is JSON too") {
                                  {"bytes", Is::kInteger},
                                  {"residuals", Is::kInteger},
                                  {"text", Is::kText}});
-  CHECK(json["explain"]["choice"] == "offload");
+  CHECK(json["explain"]["choice"] == name_of(report.plan.reasons[1].choice));
   CHECK(json["explain"]["text"] == report.plan.reasons[1].text());
   report.unmatched = {"dropped"};
   CHECK(Json::parse(render_json(report, testing::value_or_fail(explain(

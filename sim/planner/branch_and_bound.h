@@ -19,7 +19,7 @@ struct BranchAndBound {
 /// Simulates into `book` until the answer is proven or `most` policies have been simulated for it.
 /// What comes out does not depend on the number of threads. `book` holds a policy that may be
 /// proposed.
-Result<BranchAndBound> branch_and_bound(const Evaluator& evaluator, const PolicyBounds& bounds,
+Result<BranchAndBound> branch_and_bound(const Evaluator& evaluator, PolicyBounds& bounds,
                                         std::size_t most, CaseBook& book);
 
 }  // namespace spillway

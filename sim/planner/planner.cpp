@@ -84,7 +84,7 @@ Result<PlanResult> Planner::run() {
   PlanResult result;
   result.handles = handles_;
   result.order = order();
-  const PolicyBounds bounds(evaluator_);
+  PolicyBounds bounds(evaluator_);
   if (auto wrong = compare(bounds, result)) return *wrong;
   const auto search = branch_and_bound(evaluator_, bounds, most_simulated(), book_);
   if (!search.ok()) return search.error();

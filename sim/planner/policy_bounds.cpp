@@ -18,45 +18,53 @@ bool is_arithmetic(const Work& work, const Cost& cost) {
          work.ops.dot_flops + work.ops.attention_flops > Flops(0);
 }
 
-/// Computations that run inside the loops that `loop_of` tells of residuals.
-std::set<ComputationId> bodies(const Program& program, const ResidualTable& table,
-                               InstructionId Residual::*loop_of) {
-  std::set<ComputationId> found;
-  std::vector<ComputationId> open;
-  for (const Residual& residual : table.residuals)
-    open.push_back(body_of(program, residual.*loop_of));
-  while (!open.empty()) {
-    const ComputationId id = open.back();
-    open.pop_back();
-    if (!found.insert(id).second) continue;
-    const auto called = program[id].parts().called;
-    open.insert(open.end(), called.begin(), called.end());
+/// Computations that run inside the loops over layers, in one direction.
+class LoopBodies {
+ public:
+  LoopBodies(const Program& program, const ResidualTable& table, InstructionId Residual::*loop_of) {
+    std::vector<ComputationId> open;
+    for (const Residual& residual : table.residuals)
+      open.push_back(body_of(program, residual.*loop_of));
+    while (!open.empty()) {
+      const ComputationId id = open.back();
+      open.pop_back();
+      if (!inside_.insert(id).second) continue;
+      const auto called = program[id].parts().called;
+      open.insert(open.end(), called.begin(), called.end());
+    }
   }
-  return found;
+  bool contains(ComputationId id) const { return inside_.contains(id); }
+
+ private:
+  std::set<ComputationId> inside_;
+};
+
+/// What a kernel of the main stream takes; nothing for copies, which an order may do without.
+Seconds kernel_time(const Program& program, const CostTable& table, InstructionId id) {
+  const Instruction& in = program[id];
+  const bool is_kernel = !is_async_start(in.opcode) && !is_async_done(in.opcode) &&
+                         in.opcode != Opcode::kCopy && table.cost(id).uses_sms;
+  return is_kernel ? table.cost(id).time : Seconds(0);
 }
 
-/// Kernels that neither copy nor read, write or make one of the stacks.
-class Untouched {
+/// Kernels that read, write or make one of the program's stacks.
+class StackKernels {
  public:
-  explicit Untouched(const Evaluator& evaluator)
+  explicit StackKernels(const Evaluator& evaluator)
       : evaluator_(evaluator), stacks_(evaluator.touched_stacks()) {}
 
   bool contains(InstructionId id) const {
     const Program& program = evaluator_.program();
     const MemoryAssignment& memory = evaluator_.memory();
-    const Instruction& in = program[id];
-    if (is_async_start(in.opcode) || is_async_done(in.opcode) || in.opcode == Opcode::kCopy ||
-        !evaluator_.cost_table().cost(id).uses_sms)
-      return false;
     const auto is_stack = [&](ValueId value) {
       return stacks_.contains(memory.liveness.buffer_of[value]);
     };
-    for (ShapeNodeIndex node = 0; node < in.shape.node_count(); ++node)
-      if (is_stack(memory.values.at(id, node))) return false;
-    return std::ranges::none_of(program[id.computation].operands(id.instruction),
-                                [&](const Operand& operand) {
-                                  return is_stack(memory.values.at(id.computation, operand));
-                                });
+    for (ShapeNodeIndex node = 0; node < program[id].shape.node_count(); ++node)
+      if (is_stack(memory.values.at(id, node))) return true;
+    return std::ranges::any_of(program[id.computation].operands(id.instruction),
+                               [&](const Operand& operand) {
+                                 return is_stack(memory.values.at(id.computation, operand));
+                               });
   }
 
  private:
@@ -64,11 +72,42 @@ class Untouched {
   std::set<BufferId> stacks_;
 };
 
+/// The same of a rewritten program, by shapes: kernels with an operand or a result that could be a
+/// stack, or where state may be moved, a parameter or what the optimizer keeps.
+class StackShapes {
+ public:
+  StackShapes(const Evaluator& evaluator, bool moves_state) {
+    for (const Residual& residual : evaluator.residuals().residuals)
+      sizes_.insert(residual.total_bytes);
+    if (!moves_state) return;
+    for (const StateArgument& argument : evaluator.state().arguments)
+      sizes_.insert(argument.shape.bytes());
+  }
+
+  bool touches(const Program& program, InstructionId id) const {
+    const Computation& computation = program[id.computation];
+    return is_one(program[id].shape) ||
+           std::ranges::any_of(computation.operands(id.instruction), [&](const Operand& operand) {
+             return is_one(computation.shape_of(operand));
+           });
+  }
+
+ private:
+  /// Types may differ where XLA converts what it holds, so that sizes are compared.
+  bool is_one(Shape shape) const {
+    for (ShapeNodeIndex node = 0; node < shape.node_count(); ++node)
+      if (sizes_.contains(shape.at(node).bytes())) return true;
+    return false;
+  }
+
+  std::set<Bytes> sizes_;
+};
+
 }  // namespace
 
 PolicyBounds::PolicyBounds(const Evaluator& evaluator) : evaluator_(evaluator) {
   find_shares();
-  find_kernels();
+  kernels_ = kernels_whatever_is_recomputed();
 }
 
 void PolicyBounds::find_shares() {
@@ -86,7 +125,9 @@ void PolicyBounds::find_shares() {
     }
     add_stacks(k, counted);
     add_unrolled(k, counted);
-    if (is_name(handle) && handle.saved_because.empty()) shares_[k].repeated = find_repeated(k);
+    if (!is_name(handle) || !handle.saved_because.empty()) continue;
+    recomputable_.insert(k);
+    shares_[k].repeated = find_repeated(k);
   }
   for (const Residual& residual : evaluator_.residuals().residuals)
     if (residual.placement == Placement::kDevice && counted.insert(residual.stack).second)
@@ -142,33 +183,58 @@ PolicyBounds::Repeated PolicyBounds::find_repeated(std::size_t handle) const {
   return repeated;
 }
 
-void PolicyBounds::find_kernels() {
+/// `time_of` says what a kernel counts.
+template <typename TimeOf>
+PolicyBounds::Kernels PolicyBounds::add_up(const Program& program, const CostTable& table,
+                                           const TimeOf& time_of) const {
+  const LoopBodies forward(evaluator_.program(), evaluator_.residuals(), &Residual::forward_loop);
+  const LoopBodies backward(evaluator_.program(), evaluator_.residuals(), &Residual::backward_loop);
+  const auto total = [&](const auto& counts) {
+    return run_times(program, table, BranchTaken::kShortest, [&](InstructionId id) {
+      return counts(id.computation) ? time_of(id) : Seconds(0);
+    })[program.entry];
+  };
+  return {total([&](ComputationId id) { return !forward.contains(id) && !backward.contains(id); }),
+          total([&](ComputationId id) { return forward.contains(id); }),
+          total([&](ComputationId id) { return backward.contains(id); })};
+}
+
+PolicyBounds::Kernels PolicyBounds::kernels_whatever_is_recomputed() const {
   const Program& program = evaluator_.program();
   const CostTable& table = evaluator_.cost_table();
-  const auto forward = bodies(program, evaluator_.residuals(), &Residual::forward_loop);
-  const auto backward = bodies(program, evaluator_.residuals(), &Residual::backward_loop);
   const auto in_loop = inside_loops(program);
   const bool is_scanned = evaluator_.unrolled().residuals.empty();
-  const Untouched untouched(evaluator_);
-  const auto total = [&](const auto& counts) {
-    const auto time_of = [&](InstructionId id) {
-      if (!counts(id.computation)) return Seconds(0);
-      const Cost& cost = table.cost(id);
-      const bool same_everywhere = is_scanned && in_loop[id.computation] == 0
-                                       ? untouched.contains(id)
-                                       : is_arithmetic(table.work(id), cost);
-      return same_everywhere ? cost.time : Seconds(0);
-    };
-    return run_times(program, table, BranchTaken::kShortest, time_of)[program.entry];
-  };
-  forward_ = total([&](ComputationId id) { return forward.contains(id); });
-  backward_ = total([&](ComputationId id) { return backward.contains(id); });
-  outside_ =
-      total([&](ComputationId id) { return !forward.contains(id) && !backward.contains(id); });
+  const StackKernels stacks(evaluator_);
+  return add_up(program, table, [&](InstructionId id) {
+    const bool counts = is_scanned && in_loop[id.computation] == 0
+                            ? !stacks.contains(id)
+                            : is_arithmetic(table.work(id), table.cost(id));
+    return counts ? kernel_time(program, table, id) : Seconds(0);
+  });
+}
+
+const PolicyBounds::Kernels& PolicyBounds::kernels_with(const std::vector<std::size_t>& recomputed,
+                                                        bool moves_state) {
+  const auto [found, is_new] = kernels_with_.try_emplace({recomputed, moves_state});
+  if (!is_new) return found->second;
+  Policy policy = compiled_policy(evaluator_.handles());
+  for (std::size_t k = 0; k < policy.size(); ++k) {
+    const Handle& handle = evaluator_.handles()[k];
+    if (is_name(handle) && handle.fixed_because.empty()) policy[k] = Choice::kKeep;
+  }
+  for (const std::size_t k : recomputed) policy[k] = Choice::kRecompute;
+  const Program program = evaluator_.change(policy);
+  const CostTable table =
+      costs(program, evaluator_.profile(), evaluator_.topology(), evaluator_.cost_table());
+  const StackShapes stacks(evaluator_, moves_state);
+  found->second = add_up(program, table, [&](InstructionId id) {
+    return stacks.touches(program, id) ? Seconds(0) : kernel_time(program, table, id);
+  });
+  return found->second;
 }
 
 BaselineFacts PolicyBounds::facts() const {
-  BaselineFacts facts{evaluator_.handles(), {}, forward_, backward_};
+  BaselineFacts facts{evaluator_.handles(), {}, kernels_.forward, kernels_.backward};
   for (const Share& share : shares_) {
     HandleFacts& of = facts.of.emplace_back(HandleFacts{share.out, share.in, Seconds(0)});
     for (const auto& [name, time] : share.repeated) of.again += time;
@@ -176,26 +242,51 @@ BaselineFacts PolicyBounds::facts() const {
   return facts;
 }
 
-PolicyBound PolicyBounds::of(const PartialPolicy& policy) const {
-  PolicyBound bound{always_, Bytes(0), Seconds(0)};
-  Seconds out(0), in(0), again(0);
-  std::map<std::string_view, Seconds> repeated;
-  for (std::size_t k = 0; k < shares_.size(); ++k) {
-    const Share& share = shares_[k];
-    if (policy[k] == Choice::kKeep) bound.device += share.on_device;
-    if (policy[k] == Choice::kOffload) {
-      bound.host += share.on_host;
-      out += share.out;
-      in += share.in;
-    }
-    if (policy[k] != Choice::kRecompute) continue;
-    for (const auto& [name, time] : share.repeated) {
-      const auto [known, is_new] = repeated.emplace(name, time);
+/// What is computed again for handles that are decided to be, whatever becomes of the others.
+Seconds PolicyBounds::repeated(const OpenPolicy& policy) const {
+  std::map<std::string_view, Seconds> kernels;
+  for (const std::size_t k : recomputable_) {
+    if (!policy[k].is_only(Choice::kRecompute)) continue;
+    for (const auto& [name, time] : shares_[k].repeated) {
+      const auto [known, is_new] = kernels.emplace(name, time);
       if (!is_new) known->second = std::min(known->second, time);
     }
   }
-  for (const auto& [name, time] : repeated) again += time;
-  bound.step = outside_ + std::max(forward_, out) + std::max(backward_ + again, in);
+  Seconds sum(0);
+  for (const auto& [name, time] : kernels) sum += time;
+  return sum;
+}
+
+PolicyBound PolicyBounds::of(const OpenPolicy& policy) {
+  PolicyBound bound{always_, Bytes(0), Bytes(0), Seconds(0)};
+  Seconds out(0), in(0);
+  bool moves_state = false, knows_recomputed = true;
+  std::vector<std::size_t> recomputed;
+  for (std::size_t k = 0; k < shares_.size(); ++k) {
+    const Share& share = shares_[k];
+    const OpenChoices& open = policy[k];
+    if (open.is_only(Choice::kKeep)) {
+      bound.device += share.on_device;
+    } else if (open.is_only(Choice::kOffload)) {
+      bound.host += share.on_host;
+      out += share.out;
+      in += share.in;
+    } else if (!open.has(Choice::kRecompute)) {
+      bound.either += std::min(share.on_device, share.on_host);
+    }
+    const Handle& handle = evaluator_.handles()[k];
+    if (handle.state) moves_state |= !open.is_only(handle.as_compiled);
+    if (!recomputable_.contains(k)) continue;
+    if (open.is_only(Choice::kRecompute)) recomputed.push_back(k);
+    knows_recomputed &= open.is_only(Choice::kRecompute) || !open.has(Choice::kRecompute);
+  }
+  const auto step = [&](const Kernels& kernels, Seconds again) {
+    return kernels.outside + std::max(kernels.forward, out) +
+           std::max(kernels.backward + again, in);
+  };
+  bound.step = step(kernels_, repeated(policy));
+  if (knows_recomputed)
+    bound.step = std::max(bound.step, step(kernels_with(recomputed, moves_state), Seconds(0)));
   return bound;
 }
 

@@ -165,17 +165,29 @@ TEST_CASE("no policy needs less than its bound, nor than that of any part of it"
   for (const Named& named : examples()) {
     CAPTURE(named.name);
     const Evaluator evaluator = named.example.evaluator();
-    const PolicyBounds bounds(evaluator);
-    CHECK(bounds.of(PartialPolicy(evaluator.handles().size())).step > Seconds(0));
+    PolicyBounds bounds(evaluator);
+    const auto& handles = evaluator.handles();
+    OpenPolicy all;
+    for (const Handle& handle : handles) all.emplace_back(choices_of(handle));
+    CHECK(bounds.of(all).step > Seconds(0));
     for (const PolicyCase& c : evaluate_all(evaluator)) {
-      if (c.policy == compiled_policy(evaluator.handles())) continue;
-      for (std::size_t open = 0; open < (std::size_t{1} << c.policy.size()); ++open) {
-        PartialPolicy partial(c.policy.begin(), c.policy.end());
-        for (std::size_t k = 0; k < partial.size(); ++k)
-          if ((open >> k & 1) != 0) partial[k].reset();
-        const PolicyBound bound = bounds.of(partial);
+      if (c.policy == compiled_policy(handles)) continue;
+      // Each handle decided, open, or open but for one of the choices that it has not become.
+      std::size_t ways = 1;
+      for (std::size_t k = 0; k < handles.size(); ++k) ways *= 4;
+      for (std::size_t way = 0; way < ways; ++way) {
+        OpenPolicy open;
+        std::size_t digits = way;
+        for (std::size_t k = 0; k < handles.size(); ++k, digits /= 4) {
+          OpenChoices choices = digits % 4 == 0 ? OpenChoices({c.policy[k]}) : all[k];
+          const Choice other = digits % 4 == 2 ? Choice::kRecompute : Choice::kOffload;
+          if (digits % 4 > 1 && c.policy[k] != other) choices = choices.without(other);
+          open.push_back(choices);
+        }
+        const PolicyBound bound = bounds.of(open);
         REQUIRE(bound.device <= c.peak_device);
         REQUIRE(bound.host <= c.host);
+        REQUIRE(bound.device + bound.host + bound.either <= c.peak_device + c.host);
         REQUIRE(bound.step <= c.step);
       }
     }

@@ -30,10 +30,10 @@ struct PlanOptions {
   std::optional<ScheduleSettings> order = {};
   /// The search for a proof simulates so many policies at most; what is not proven then is improved
   /// step by step.
-  std::size_t most_simulated = 4096;
+  std::size_t most_simulated = 1024;
   /// The same where it is fewer: so many instructions, each policy's counted. Programs of unrolled
   /// layers have tens of thousands.
-  std::size_t instruction_limit = 8'000'000;
+  std::size_t instruction_limit = 4'000'000;
 };
 
 struct PlanResult {

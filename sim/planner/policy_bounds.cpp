@@ -6,6 +6,7 @@
 #include "model/cost/program_flops.h"
 #include "model/cost/run_time.h"
 #include "model/program/call_graph.h"
+#include "sim/planner/least_time.h"
 #include "sim/rewrite/recompute.h"
 
 namespace spillway {
@@ -39,12 +40,22 @@ class LoopBodies {
   std::set<ComputationId> inside_;
 };
 
-/// What a kernel of the main stream takes; nothing for copies, which an order may do without.
+/// What a kernel of the main stream takes. Nothing for what another order may do without or run
+/// beside others: copies, collectives.
 Seconds kernel_time(const Program& program, const CostTable& table, InstructionId id) {
   const Instruction& in = program[id];
+  const Cost& cost = table.cost(id);
   const bool is_kernel = !is_async_start(in.opcode) && !is_async_done(in.opcode) &&
-                         in.opcode != Opcode::kCopy && table.cost(id).uses_sms;
-  return is_kernel ? table.cost(id).time : Seconds(0);
+                         in.opcode != Opcode::kCopy && cost.kernel != KernelClass::kCollective &&
+                         cost.uses_sms;
+  return is_kernel ? cost.time : Seconds(0);
+}
+
+/// What a collective takes alone, where it starts.
+Seconds collective_time(const Program& program, const CostTable& table, InstructionId id) {
+  const bool is_done = is_async_done(program[id].opcode);
+  const Cost& cost = table.cost(id);
+  return !is_done && cost.kernel == KernelClass::kCollective ? cost.time : Seconds(0);
 }
 
 /// Kernels that read, write or make one of the program's stacks.
@@ -183,20 +194,39 @@ PolicyBounds::Repeated PolicyBounds::find_repeated(std::size_t handle) const {
   return repeated;
 }
 
-/// `time_of` says what a kernel counts.
-template <typename TimeOf>
+/// `kernel` and `collective` say what an instruction counts; collectives inside the loops alone,
+/// what stands around them may run beside them.
+template <typename KernelTime, typename CollectiveTime>
 PolicyBounds::Kernels PolicyBounds::add_up(const Program& program, const CostTable& table,
-                                           const TimeOf& time_of) const {
-  const LoopBodies forward(evaluator_.program(), evaluator_.residuals(), &Residual::forward_loop);
-  const LoopBodies backward(evaluator_.program(), evaluator_.residuals(), &Residual::backward_loop);
-  const auto total = [&](const auto& counts) {
-    return run_times(program, table, BranchTaken::kShortest, [&](InstructionId id) {
-      return counts(id.computation) ? time_of(id) : Seconds(0);
-    })[program.entry];
+                                           const KernelTime& kernel,
+                                           const CollectiveTime& collective) const {
+  const ResidualTable& residuals = evaluator_.residuals();
+  const LoopBodies forward(evaluator_.program(), residuals, &Residual::forward_loop);
+  const LoopBodies backward(evaluator_.program(), residuals, &Residual::backward_loop);
+  const std::vector<ComputationId> order = computation_post_order(program);
+  const auto total = [&](const auto& counts, bool is_loop) {
+    IdVector<ComputationId, Seconds> times(program.computations.size());
+    for (const ComputationId id : order) {
+      if (!table.contains(id)) continue;
+      std::vector<Seconds> kernels(program[id].size()), collectives(program[id].size());
+      for (const InstructionIndex i : program[id].instructions()) {
+        if (is_control_flow(program[id][i].opcode)) {
+          kernels[i.index] = time_of_called(program, {id, i}, times, BranchTaken::kShortest);
+        } else if (counts(id)) {
+          kernels[i.index] = kernel(InstructionId{id, i});
+          if (is_loop) collectives[i.index] = collective(InstructionId{id, i});
+        }
+      }
+      times[id] = least_time(program[id], kernels, collectives);
+    }
+    return times[program.entry];
   };
-  return {total([&](ComputationId id) { return !forward.contains(id) && !backward.contains(id); }),
-          total([&](ComputationId id) { return forward.contains(id); }),
-          total([&](ComputationId id) { return backward.contains(id); })};
+  const auto is_outside = [&](ComputationId id) {
+    return !forward.contains(id) && !backward.contains(id);
+  };
+  return {total(is_outside, false),
+          total([&](ComputationId id) { return forward.contains(id); }, true),
+          total([&](ComputationId id) { return backward.contains(id); }, true)};
 }
 
 PolicyBounds::Kernels PolicyBounds::kernels_whatever_is_recomputed() const {
@@ -205,12 +235,13 @@ PolicyBounds::Kernels PolicyBounds::kernels_whatever_is_recomputed() const {
   const auto in_loop = inside_loops(program);
   const bool is_scanned = evaluator_.unrolled().residuals.empty();
   const StackKernels stacks(evaluator_);
-  return add_up(program, table, [&](InstructionId id) {
+  const auto kernel = [&](InstructionId id) {
     const bool counts = is_scanned && in_loop[id.computation] == 0
                             ? !stacks.contains(id)
                             : is_arithmetic(table.work(id), table.cost(id));
     return counts ? kernel_time(program, table, id) : Seconds(0);
-  });
+  };
+  return add_up(program, table, kernel, [](InstructionId) { return Seconds(0); });
 }
 
 const PolicyBounds::Kernels& PolicyBounds::kernels_with(const std::vector<std::size_t>& recomputed,
@@ -227,9 +258,14 @@ const PolicyBounds::Kernels& PolicyBounds::kernels_with(const std::vector<std::s
   const CostTable table =
       costs(program, evaluator_.profile(), evaluator_.topology(), evaluator_.cost_table());
   const StackShapes stacks(evaluator_, moves_state);
-  found->second = add_up(program, table, [&](InstructionId id) {
-    return stacks.touches(program, id) ? Seconds(0) : kernel_time(program, table, id);
-  });
+  found->second = add_up(
+      program, table,
+      [&](InstructionId id) {
+        const bool counts =
+            is_arithmetic(table.work(id), table.cost(id)) || !stacks.touches(program, id);
+        return counts ? kernel_time(program, table, id) : Seconds(0);
+      },
+      [&](InstructionId id) { return collective_time(program, table, id); });
   return found->second;
 }
 

@@ -3,13 +3,14 @@
 //
 //   HBM, host   what is live between the last forward and the first backward loop: the stacks of
 //               decided names on the side where they are, beside the step's own arguments
-//   step        the kernels that every completion runs on the main stream; in the loops no less
-//               than the decided copies take
+//   step        the kernels that every completion runs on the main stream, and collectives where
+//               they hang on each other and on kernels (least_time.h); in the loops no less than
+//               the decided copies take
 //
 // While it is open what is recomputed, of the kernels inside the loops only products and attention
 // count whose arithmetic decides their time, since XLA fuses everything else differently. Once that
 // is decided, all kernels of the program with just that recomputed count, but for those that touch
-// a stack: they are all that keeping or offloading the others changes.
+// a stack and are no such products: they are all that keeping or offloading the others changes.
 #pragma once
 
 #include <map>
@@ -91,8 +92,9 @@ class PolicyBounds {
   void add_stacks(std::size_t handle, std::set<BufferId>& counted);
   void add_unrolled(std::size_t handle, std::set<BufferId>& counted);
   Repeated find_repeated(std::size_t handle) const;
-  template <typename TimeOf>
-  Kernels add_up(const Program& program, const CostTable& table, const TimeOf& time_of) const;
+  template <typename KernelTime, typename CollectiveTime>
+  Kernels add_up(const Program& program, const CostTable& table, const KernelTime& kernel,
+                 const CollectiveTime& collective) const;
   Kernels kernels_whatever_is_recomputed() const;
   const Kernels& kernels_with(const std::vector<std::size_t>& recomputed, bool moves_state);
   Seconds repeated(const OpenPolicy& policy) const;

@@ -72,8 +72,12 @@ class Assigner {
     return std::move(out_);
   }
 
+  /// Of all that may lie in a result's allocation, results come first: what is assigned before one
+  /// of them is larger, or a result too, and a result only takes a place of its own size. So where
+  /// results lie does not depend on temporaries.
   MemoryAssignment run_outside_heaps() {
-    assign_buffers();
+    for (const BufferId id : sorted_buffers())
+      if (!assign_special(id) && buffer(id).live_out && !assign_to_existing(id)) assign_new(id);
     return std::move(out_);
   }
 

@@ -8,14 +8,22 @@ std::vector<InstructionIndex> ControlPredecessors::of(InstructionIndex i) {
   std::vector<InstructionIndex> found;
   const auto list = computation_.attribute(i, "control-predecessors");
   if (!list) return found;
-  if (by_name_.empty())
+  if (by_name_.empty()) {
+    by_name_.reserve(computation_.size());
     for (const InstructionIndex other : computation_.instructions())
       by_name_.emplace(computation_[other].name, other);
-  constexpr std::string_view kBetween = "{}%, \t\r\n";
-  std::size_t at = 0;
-  while ((at = list->find_first_not_of(kBetween, at)) != std::string_view::npos) {
-    const std::size_t end = std::min(list->find_first_of(kBetween, at), list->size());
-    if (const auto named = by_name_.find(list->substr(at, end - at)); named != by_name_.end())
+  }
+  const auto is_between = [](char c) {
+    return c == ',' || c == '%' || c == ' ' || c == '{' || c == '}' || c == '\t' || c == '\r' ||
+           c == '\n';
+  };
+  for (auto at = list->begin(); at != list->end();) {
+    if (is_between(*at)) {
+      ++at;
+      continue;
+    }
+    const auto end = std::find_if(at, list->end(), is_between);
+    if (const auto named = by_name_.find(std::string_view(at, end)); named != by_name_.end())
       found.push_back(named->second);
     at = end;
   }

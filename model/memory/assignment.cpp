@@ -72,8 +72,12 @@ class Assigner {
     return std::move(out_);
   }
 
+  /// Of all that may lie in a result's allocation, results come first: what is assigned before one
+  /// of them is larger, or a result too, and a result only takes a place of its own size. So where
+  /// results lie does not depend on temporaries.
   MemoryAssignment run_outside_heaps() {
-    assign_buffers();
+    for (const BufferId id : sorted_buffers())
+      if (!assign_special(id) && buffer(id).live_out && !assign_to_existing(id)) assign_new(id);
     return std::move(out_);
   }
 
@@ -98,7 +102,8 @@ class Assigner {
   bool writes_over(ValueId user, ValueId operand);
   bool copies_from(ValueId copy, AllocationId source) const;
   void place(BufferId buffer, AllocationId allocation);
-  void add_reusable(AllocationId allocation);
+  void add_residents(AllocationId allocation, BufferId id);
+  void add_reusable(AllocationId allocation, BufferId id);
   void assign_new(BufferId buffer);
   Heap& heap_of(MemorySpace space);
   AllocationId allocate(BufferId buffer);
@@ -121,9 +126,10 @@ class Assigner {
   std::vector<AllocationId> reusable_;
   LatestWithRoom free_;  ///< of each of these, how long it is free at a stretch
   IdVector<AllocationId, std::optional<std::uint32_t>> number_in_reusable_;
-  IdVector<AllocationId, Residents> residents_;  ///< those of one allocation never overlap
-  IdVector<AllocationId, CellId> whole_;         ///< the cell of each allocation that stands alone
-  std::vector<Heap> heaps_;                      ///< by memory space
+  /// Those of one allocation never overlap. Empty where no other buffer may lie.
+  IdVector<AllocationId, std::optional<Residents>> residents_;
+  IdVector<AllocationId, CellId> whole_;  ///< the cell of each allocation that stands alone
+  std::vector<Heap> heaps_;               ///< by memory space
 };
 
 /// Largest first, then results, then in the order of XLA's walk over callers before callees.
@@ -167,32 +173,38 @@ AllocationId Assigner::allocate(BufferId id) {
   const AllocationId allocation =
       out_.allocations.push({.size = buffer(id).size, .space = buffer(id).space, .parameter = {}});
   whole_.push(out_.cells.push({allocation, Bytes(0), buffer(id).size}));
-  residents_.push(Residents(out_.schedule.end()));
+  residents_.push({});
   number_in_reusable_.push({});
   place(id, allocation);
   return allocation;
 }
 
 void Assigner::place(BufferId id, AllocationId allocation) {
-  for (const ValueId member : buffer(id).values) {
-    out_.cell_of[member] = whole_[allocation];
-    residents_[allocation].add(member, range(member));
-  }
+  for (const ValueId member : buffer(id).values) out_.cell_of[member] = whole_[allocation];
   out_.allocations[allocation].live_out |= buffer(id).live_out;
-  if (const auto number = number_in_reusable_[allocation])
-    free_.set(*number, residents_[allocation].longest_gap());
+  if (const auto number = number_in_reusable_[allocation]) {
+    add_residents(allocation, id);
+    free_.set(*number, residents_[allocation]->longest_gap());
+  }
 }
 
-void Assigner::add_reusable(AllocationId allocation) {
+void Assigner::add_residents(AllocationId allocation, BufferId id) {
+  for (const ValueId member : buffer(id).values) residents_[allocation]->add(member, range(member));
+}
+
+/// `id` is what lies there.
+void Assigner::add_reusable(AllocationId allocation, BufferId id) {
+  residents_[allocation].emplace(out_.schedule.end());
+  add_residents(allocation, id);
   number_in_reusable_[allocation] = static_cast<std::uint32_t>(reusable_.size());
   reusable_.push_back(allocation);
-  free_.push(residents_[allocation].longest_gap());
+  free_.push(residents_[allocation]->longest_gap());
 }
 
 /// A quick answer for the many allocations that are in use all the time.
 bool Assigner::surely_interferes(AllocationId allocation, BufferId id) const {
   return std::ranges::any_of(buffer(id).values, [&](ValueId member) {
-    return residents_[allocation].surely_overlap(range(member));
+    return residents_[allocation]->surely_overlap(range(member));
   });
 }
 
@@ -211,7 +223,7 @@ bool Assigner::assign_special(BufferId id) {
       parameter.parameter = parameter_number(definer(member));
       parameter.parameter_node = at.node;
       parameter.aliased = out_.liveness.donated.contains(member);
-      if (parameter.aliased) add_reusable(allocation);
+      if (parameter.aliased) add_reusable(allocation, id);
       return true;
     }
   }
@@ -257,7 +269,7 @@ bool Assigner::fits(AllocationId allocation_id, BufferId id) {
     return false;
   if (wanted.live_out && wanted.size != allocation.size) return false;
   // Residents are disjoint but for shared ends, so those around the wanted range are enough.
-  const auto& residents = residents_[allocation_id].by_start();
+  const auto& residents = residents_[allocation_id]->by_start();
   for (const ValueId member : wanted.values) {
     for (auto at = residents.upper_bound(range(member).end); at != residents.begin();) {
       const ValueId resident = (--at)->second;
@@ -311,7 +323,7 @@ bool Assigner::copies_from(ValueId copy, AllocationId source) const {
 /// Results get allocations of their own, temporaries wait for the heap.
 void Assigner::assign_new(BufferId id) {
   if (buffer(id).live_out)
-    add_reusable(allocate(id));
+    add_reusable(allocate(id), id);
   else
     heap_of(buffer(id).space).buffers.push_back(id);
 }

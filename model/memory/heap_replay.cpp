@@ -1,7 +1,6 @@
 #include "model/memory/heap_replay.h"
 
-#include <algorithm>
-#include <tuple>
+#include <numeric>
 
 namespace spillway {
 namespace {
@@ -17,14 +16,17 @@ class HeapReplay {
         item_of_(liveness.buffers.size()),
         uses_(values.values().size()) {
     plan_.item_of.resize(values.values().size());
+    std::vector<std::uint8_t> is_member(values.values().size(), 0);
     for (const BufferId id : buffers)
-      for (const ValueId member : liveness.buffers[id].values) by_start_.push_back(member);
-    std::ranges::sort(by_start_, [this](ValueId a, ValueId b) {
-      return std::tuple(range(a).start, range(a).end, a) <
-             std::tuple(range(b).start, range(b).end, b);
-    });
+      for (const ValueId member : liveness.buffers[id].values) is_member[member.index] = 1;
+    for (const ValueId id : ids(values.values()))
+      if (is_member[id.index] != 0) by_end_.push_back(id);
+    // By end, then by start: by start, of equals by end, of equals by number.
+    sort_by([this](ValueId v) { return range(v).end; }, by_end_);
+    by_start_ = by_end_;
+    sort_by([this](ValueId v) { return range(v).start; }, by_start_);
     by_end_ = by_start_;
-    std::ranges::stable_sort(by_end_, {}, [this](ValueId v) { return range(v).end; });
+    sort_by([this](ValueId v) { return range(v).end; }, by_end_);
   }
 
   HeapPlan run() {
@@ -45,6 +47,22 @@ class HeapReplay {
     std::uint32_t number = 0;  ///< of the item's uses
     bool ended = false;
   };
+
+  /// Stable, in linear time.
+  template <typename TimeOf>
+  static void sort_by(TimeOf time_of, std::vector<ValueId>& ids) {
+    std::vector<std::uint32_t> first;
+    for (const ValueId id : ids) {
+      const auto bucket = static_cast<std::size_t>(time_of(id).value()) + 1;
+      if (bucket >= first.size()) first.resize(bucket + 1, 0);
+      ++first[bucket];
+    }
+    std::partial_sum(first.begin(), first.end(), first.begin());
+    std::vector<ValueId> sorted(ids.size());
+    for (const ValueId id : ids)
+      sorted[first[static_cast<std::size_t>(time_of(id).value())]++] = id;
+    ids = std::move(sorted);
+  }
 
   const LiveRange& range(ValueId id) const { return liveness_.ranges[id]; }
   const Buffer& buffer_of(ValueId id) const { return liveness_.buffers[liveness_.buffer_of[id]]; }

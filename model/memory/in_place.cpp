@@ -157,9 +157,12 @@ class FusionSearch {
 InPlacePairs::InPlacePairs(const Program& program)
     : program_(program), fused_(program.computations.size()) {
   std::vector<bool> is_fused(program.computations.size(), false);
-  for (const ComputationId id : ids(program.computations))
-    for (const InstructionIndex i : program[id].instructions())
-      if (program[id][i].opcode == Opcode::kFusion) is_fused[program[id].called(i)[0].index] = true;
+  for (const ComputationId id : ids(program.computations)) {
+    const ComputationParts& parts = program[id].parts();
+    if (parts.called.empty()) continue;
+    for (const Instruction& in : parts.instructions)
+      if (in.opcode == Opcode::kFusion) is_fused[parts.called[in.first_called].index] = true;
+  }
   // Callees first, so that what inner fusions do is known.
   for (const ComputationId id : computation_post_order(program))
     if (is_fused[id.index]) fused_[id] = FusionSearch(program, *this, id).run();

@@ -128,6 +128,7 @@ Multiplicity multiplicity(const Program& program, bool (*follows)(Opcode)) {
     const std::int64_t runs = result.runs[id];
     if (runs == 0) continue;
     const Computation& computation = program[id];
+    if (computation.parts().called.empty()) continue;
     for (const InstructionIndex i : computation.instructions()) {
       const auto called = computation.called(i);
       if (called.empty() || (follows && !follows(computation[i].opcode))) continue;
@@ -153,10 +154,12 @@ IdVector<ComputationId, std::uint8_t> inside_loops(const Program& program) {
   IdVector<ComputationId, std::uint8_t> inside(program.computations.size(), 0);
   std::vector<ComputationId> callers_first = computation_post_order(program);
   std::ranges::reverse(callers_first);
-  for (const ComputationId id : callers_first)
+  for (const ComputationId id : callers_first) {
+    if (program[id].parts().called.empty()) continue;
     for (const InstructionIndex i : program[id].instructions())
       for (const ComputationId callee : program[id].called(i))
         if (inside[id] != 0 || program[id][i].opcode == Opcode::kWhile) inside[callee] = 1;
+  }
   return inside;
 }
 

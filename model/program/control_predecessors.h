@@ -1,8 +1,8 @@
 // What must run before an instruction though it makes nothing that the instruction reads.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "model/program/computation.h"
@@ -18,8 +18,13 @@ class ControlPredecessors {
   std::vector<InstructionIndex> of(InstructionIndex i);
 
  private:
+  void index_names();
+  static std::size_t hash(std::string_view name);
+
   const Computation& computation_;
-  std::unordered_map<std::string_view, InstructionIndex> by_name_;
+  /// Numbers of instructions, each behind the place that its name's hash says; a power of two of
+  /// places, at least half of them without one.
+  std::vector<std::uint32_t> by_name_;
 };
 
 }  // namespace spillway

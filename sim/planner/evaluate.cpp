@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 
 #include "model/cost/run_time.h"
 #include "model/diagnostics/slice_offsets.h"
@@ -10,7 +9,6 @@
 #include "model/plan/compiler_limit.h"
 #include "sim/rewrite/in_order.h"
 #include "sim/rewrite/pipeline_host_copies.h"
-#include "sim/rewrite/place_residuals.h"
 
 namespace spillway {
 namespace {
@@ -40,31 +38,10 @@ bool reloads_wrong_layers(const Program& program, const Lifetimes& memory,
   });
 }
 
-/// The program with some residuals recomputed and the others where they are wanted.
-Program rewrite_residuals(const Program& program, const Lifetimes& memory,
-                          const ResidualTable& residuals, const RecomputeRewrite& recompute,
-                          const std::vector<ResidualId>& recomputed,
-                          const std::vector<PlacementChange>& changes) {
-  if (recomputed.empty()) return place_residuals(program, memory, residuals, changes);
-  // What is still saved keeps the names of the instructions that write it.
-  const Program smaller = recompute.run(recomputed);
-  const Lifetimes left = find_lifetimes(smaller, text_schedule(smaller).value());
-  const ResidualTable table = find_residuals(smaller, left, {});
-  std::map<std::string_view, ResidualId> by_writer;
-  for (const ResidualId id : ids(table.residuals))
-    by_writer.emplace(smaller[table.residuals[id].write.instruction].name, id);
-  std::vector<PlacementChange> there;
-  for (const PlacementChange& change : changes) {
-    const std::string_view writer =
-        program[residuals.residuals[change.residual].write.instruction].name;
-    // A writer that was taken apart has its name with something behind it.
-    auto found = by_writer.lower_bound(writer);
-    check(found != by_writer.end() && found->first.starts_with(writer) &&
-              (found->first == writer || found->first[writer.size()] == '.'),
-          "a residual that stays saved is not found after the others are recomputed");
-    there.push_back({found->second, change.placement});
-  }
-  return place_residuals(smaller, left, table, there);
+/// Made anew for each policy, these would take most of the time; kept for more, most of the memory.
+std::size_t most_recomputed_bases(const Program& program) {
+  constexpr std::size_t kInstructions = 2'000'000, kFewest = 16;
+  return std::max(kFewest, kInstructions / std::max<std::size_t>(1, program.instruction_count()));
 }
 
 }  // namespace
@@ -90,6 +67,7 @@ Evaluator::Evaluator(const Program& program, const Schedule& schedule,
                                   reasons_to_stay(program, memory_, residuals_))),
       costs_(costs(program, profile, topology)),
       recompute_(program, memory_, residuals_),
+      recomputed_bases_(most_recomputed_bases(program)),
       unrolled_rewrite_(program, unrolled_) {
   if (!unrolled_.residuals.empty()) residuals_.unmatched_names = unrolled_.unmatched_names;
   for (Handle& handle : handles_) {
@@ -141,6 +119,25 @@ Program Evaluator::change_unrolled(const Policy& policy) const {
       for (std::uint32_t layer = 0; layer < unrolled_.layers.size(); ++layer)
         changes.push_back({id, layer, policy[k]});
   return policy == compiled_policy(handles_) ? program_ : unrolled_rewrite_.run(changes);
+}
+
+/// The program with some residuals recomputed and the others where they are wanted.
+Program Evaluator::rewrite_residuals(const Program& program, const Lifetimes& memory,
+                                     const ResidualTable& residuals,
+                                     const RecomputeRewrite& recompute,
+                                     std::vector<ResidualId> recomputed,
+                                     const std::vector<PlacementChange>& changes) const {
+  std::erase_if(recomputed, [&](ResidualId id) { return !recompute.why_not(id).empty(); });
+  if (recomputed.empty()) return place_residuals(program, memory, residuals, changes);
+  std::ranges::sort(recomputed);
+  const auto base = recomputed_bases_.with(program, residuals, recompute, recomputed);
+  std::vector<PlacementChange> there;
+  for (const PlacementChange& change : changes) {
+    check(base->now[change.residual].has_value(),
+          "a residual that stays saved is not found after the others are recomputed");
+    there.push_back({*base->now[change.residual], change.placement});
+  }
+  return place_residuals(base->program, base->memory, base->residuals, there);
 }
 
 Program Evaluator::change(const Policy& policy) const {

@@ -8,7 +8,9 @@
 #include "model/flags/flag_settings.h"
 #include "model/plan/budget.h"
 #include "model/plan/policy.h"
+#include "sim/planner/recomputed_bases.h"
 #include "sim/planner/state_bases.h"
+#include "sim/rewrite/place_residuals.h"
 #include "sim/rewrite/recompute.h"
 #include "sim/rewrite/unrolled.h"
 #include "sim/schedule/reorder.h"
@@ -84,6 +86,10 @@ class Evaluator {
   };
   Result<Ordered> order(const Policy& policy, const ScheduleSettings& settings) const;
   Program change_unrolled(const Policy& policy) const;
+  Program rewrite_residuals(const Program& program, const Lifetimes& memory,
+                            const ResidualTable& residuals, const RecomputeRewrite& recompute,
+                            std::vector<ResidualId> recomputed,
+                            const std::vector<PlacementChange>& changes) const;
   PolicyCase case_of(const Policy& policy, const SimResult& sim) const;
   Result<PolicyCase> run(const Policy& policy, const Program& program,
                          const Schedule& schedule) const;
@@ -102,6 +108,7 @@ class Evaluator {
   std::vector<Handle> handles_;  ///< names first, then state
   CostTable costs_;
   RecomputeRewrite recompute_;
+  RecomputedBases recomputed_bases_;
   UnrolledRewrite unrolled_rewrite_;
 };
 

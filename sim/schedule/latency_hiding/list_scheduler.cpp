@@ -33,6 +33,9 @@ class ListScheduler {
     open_.reserve(nodes);
     for (NodeIndex node = 0; node < nodes; ++node)
       open_.push_back(static_cast<std::uint32_t>(graph_.after(node).size()));
+    needs_any_.reserve(nodes);
+    for (const ScheduleNode& node : graph_.nodes())
+      needs_any_.push_back(std::ranges::any_of(node.needs, [](auto n) { return n != 0; }) ? 1 : 0);
     for (NodeIndex node = 0; node < nodes; ++node)
       for (const ScheduleEdge& edge : graph_.before(node))
         if (open_[edge.other] == 1) ++state_.makes_ready[node];
@@ -54,12 +57,14 @@ class ListScheduler {
 
  private:
   bool exceeds_limits(NodeIndex node) const {
+    if (needs_any_[node] == 0) return false;
     for (std::size_t kind = 0; kind < kAsyncResources; ++kind)
       if (graph_[node].needs[kind] > state_.free[kind]) return true;
     return false;
   }
 
   NodeIndex take_best();
+  std::optional<std::size_t> find_best(bool within_limits);
   void schedule(NodeIndex node);
   void take_resources(const ScheduleNode& node);
   double time_after_followers(NodeIndex node) const;
@@ -69,33 +74,40 @@ class ListScheduler {
   ListState state_;
   const ScheduleGraph& graph_;
   std::vector<std::uint8_t> scheduled_;
+  std::vector<std::uint8_t> needs_any_;  ///< of each node: whether limits concern it
   std::vector<std::uint32_t> open_;  ///< of each node: edges to those that are not scheduled yet
   std::vector<NodeIndex> ready_, nops_;
   std::vector<NodeIndex> order_;
 };
 
-/// One pass over those that are ready, as XLA compares them: each with the best so far.
 NodeIndex ListScheduler::take_best() {
   if (!nops_.empty()) {
     const NodeIndex node = nops_.back();
     nops_.pop_back();
     return node;
   }
-  std::optional<Candidate> best;
-  std::size_t best_at = 0;
+  auto best = find_best(/*within_limits=*/true);
   // Where every one is beyond the limits XLA gives the program up; here limits give way.
-  const bool all_exceed =
-      std::ranges::all_of(ready_, [this](NodeIndex node) { return exceeds_limits(node); });
+  if (!best) best = find_best(/*within_limits=*/false);
+  const NodeIndex node = ready_[*best];
+  std::swap(ready_[*best], ready_.back());
+  ready_.pop_back();
+  return node;
+}
+
+/// One pass over those that are ready, as XLA compares them: each with the best so far. The place
+/// of the best.
+std::optional<std::size_t> ListScheduler::find_best(bool within_limits) {
+  std::optional<std::size_t> best_at;
+  Candidate best;
   for (std::size_t k = 0; k < ready_.size(); ++k) {
-    if (!all_exceed && exceeds_limits(ready_[k])) continue;
+    if (within_limits && exceeds_limits(ready_[k])) continue;
     Candidate candidate{ready_[k], std::nullopt, is_constrained(state_, ready_[k])};
-    if (best && !is_better(state_, candidate, *best)) continue;
+    if (best_at && !is_better(state_, candidate, best)) continue;
     best = candidate;
     best_at = k;
   }
-  std::swap(ready_[best_at], ready_.back());
-  ready_.pop_back();
-  return best->node;
+  return best_at;
 }
 
 void ListScheduler::take_resources(const ScheduleNode& node) {

@@ -114,8 +114,10 @@ void MemoryPressure::add(const NodeBuffers& of_nodes, NodeIndex node, std::int64
 
 std::vector<BufferId> MemoryPressure::live() const {
   std::vector<BufferId> live;
-  for (const BufferId buffer : ids(is_live_))
-    if (is_live_[buffer] != 0) live.push_back(buffer);
+  const auto begin = is_live_.begin();
+  for (auto at = std::find(begin, is_live_.end(), 1); at != is_live_.end();
+       at = std::find(at + 1, is_live_.end(), 1))
+    live.push_back(BufferId(static_cast<std::size_t>(at - begin)));
   return live;
 }
 

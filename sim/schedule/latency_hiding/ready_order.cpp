@@ -145,6 +145,7 @@ Verdict Comparison::by_graph() const {
 
 bool is_constrained(const ListState& state, NodeIndex node) {
   const ResourceSet used = state.graph[node].occupies | state.graph[node].releases;
+  if (used == 0) return false;
   for (std::size_t kind = 0; kind < kAsyncResources; ++kind)
     if ((used >> kind & 1) != 0 && state.free[kind] == 0 && state.wanted[kind] > 0) return true;
   return false;

@@ -56,7 +56,7 @@ class ScheduleGraphBuilder {
   void add_edge(NodeIndex from, NodeIndex to);
   void keep_away_from(NodeIndex done);
   bool leads_to(NodeIndex from, NodeIndex to);
-  std::vector<std::uint8_t> reached_from(NodeIndex node) const;
+  void mark_reached_from(NodeIndex node, NodeIndex last);
   template <typename Key>
   ScheduleGraph::Edges sorted(Key key) const;
   bool find_depths();
@@ -82,6 +82,8 @@ class ScheduleGraphBuilder {
   std::vector<std::uint32_t> last_to_;  ///< of each node, the last edge to it
   std::vector<std::uint32_t> visited_;  ///< of each node, the search that saw it
   std::uint32_t search_ = 0;
+  std::vector<std::uint32_t> reached_;  ///< of each node, the last walk that came by
+  std::uint32_t walk_ = 0;
   bool only_forward_ = false;  ///< edges that keep others away from copies
 };
 
@@ -218,9 +220,9 @@ void ScheduleGraphBuilder::add_edge(NodeIndex from, NodeIndex to, double latency
 void ScheduleGraphBuilder::keep_away_from(NodeIndex done) {
   const NodeIndex start =
       node_of_[computation_.operands(graph_.nodes_[done].instruction())[0].instruction.index];
-  const std::vector<std::uint8_t> after_done = reached_from(done);
+  mark_reached_from(done, std::ranges::max(alias_users_[done]));
   for (const NodeIndex user : alias_users_[done]) {
-    if (user == start || after_done[user] != 0 || leads_to(start, user)) continue;
+    if (user == start || reached_[user] == walk_ || leads_to(start, user)) continue;
     if (only_forward_ && user > start) continue;
     add_edge(user, start, kSynchronous);
   }
@@ -242,21 +244,23 @@ bool ScheduleGraphBuilder::leads_to(NodeIndex from, NodeIndex to) {
   return false;
 }
 
-std::vector<std::uint8_t> ScheduleGraphBuilder::reached_from(NodeIndex node) const {
-  std::vector<std::uint8_t> reached(graph_.nodes_.size(), 0);
+/// What must come after a node, up to node `last`: whoever reads or follows another stands behind
+/// it in the order given.
+void ScheduleGraphBuilder::mark_reached_from(NodeIndex node, NodeIndex last) {
+  ++walk_;
+  reached_.resize(graph_.nodes_.size(), 0);
   std::vector<NodeIndex> stack = {node};
-  reached[node] = 1;
+  reached_[node] = walk_;
   while (!stack.empty()) {
     const NodeIndex at = stack.back();
     stack.pop_back();
     for (const auto* list : {&users_[at], &followers_[at]})
       for (const NodeIndex next : *list)
-        if (reached[next] == 0) {
-          reached[next] = 1;
+        if (next <= last && reached_[next] != walk_) {
+          reached_[next] = walk_;
           stack.push_back(next);
         }
   }
-  return reached;
 }
 
 /// `key` gives the node at whose edges this is, and the other.

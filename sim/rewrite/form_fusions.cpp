@@ -69,7 +69,10 @@ class FusionFormer {
 
  private:
   Program finish() {
-    if (changed_) out_.edit(id_).sort_by_operands();
+    if (changed_) {
+      out_.edit(id_).erase_all_unread();
+      out_.edit(id_).sort_by_operands();
+    }
     return out_.finish();
   }
 
@@ -324,7 +327,7 @@ void FusionFormer::sum_and_slice(InstructionIndex fusion, std::uint32_t output,
   Reference sliced{made, shape.element_node(0)};
   const Shape wanted = body[slice.index].instruction.shape;
   if (!std::ranges::equal(body.shape_of(sliced).dims(), wanted.dims()))
-    sliced = add_bitcast(out_, body, name + ".renamed", sliced, wanted);
+    sliced = add_bitcast(out_, body, name, sliced, wanted);
   const ShapeNodeIndex old = several ? like.instruction.shape.element_node(output) : 0;
   body.redirect({fusion.index, old}, {made, shape.element_node(1)});
   if (several)

@@ -126,7 +126,6 @@ class ComputationEditor {
   bool is_erased(Handle handle) const {
     return nodes_[handle] ? nodes_[handle]->erased : erased_[handle] != 0;
   }
-  Handle size() const { return static_cast<Handle>(nodes_.size()); }
 
   const Computation* original_ = nullptr;
   /// Null for instructions of the original that nobody asked for yet: most of them stay what they

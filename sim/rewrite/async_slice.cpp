@@ -185,6 +185,19 @@ void fuse_into_users(ProgramEditor& program, ComputationId body_id, Handle fusio
   compute_in_users(program, body_id, fusion, *computation, producer.operands);
 }
 
+void fuse_renamings(ProgramEditor& program, ComputationId body_id) {
+  ComputationEditor& body = program.edit(body_id);
+  for (Handle handle = body.size(); handle-- > 0;) {
+    const Node renaming = body[handle];
+    if (renaming.erased || renaming.instruction.opcode != Opcode::kBitcast ||
+        !renaming.instruction.name.ends_with(kRenamedSuffix))
+      continue;
+    const auto inside =
+        wrap(renaming, {body.shape_of(renaming.operands[0])}, renaming.instruction.name, program);
+    compute_in_users(program, body_id, handle, *inside, renaming.operands);
+  }
+}
+
 void drop_fusion_output(ProgramEditor& program, ComputationId body_id, Handle fusion,
                         std::uint32_t output) {
   ComputationEditor& body = program.edit(body_id);

@@ -44,6 +44,10 @@ std::optional<ComputationEditor::Handle> fold_read(ProgramEditor& program, Compu
 /// does with what is made from less than it is; it goes where nobody else reads it.
 void fuse_into_users(ProgramEditor& program, ComputationId body, ComputationEditor::Handle fusion);
 
+/// Has fusions of loops and reductions read what a renaming renames and rename it inside, as XLA
+/// does; a renaming goes where nobody else reads it. Of all that rewrites have added to a body.
+void fuse_renamings(ProgramEditor& program, ComputationId body);
+
 /// Takes a result that nobody reads out of a fusion of several. Does nothing where something reads
 /// the results as a whole.
 void drop_fusion_output(ProgramEditor& program, ComputationId body,

@@ -226,32 +226,59 @@ void ComputationEditor::renumber(Handle handle,
   apply(root_);
 }
 
+namespace {
+
+bool has_no_effect(Opcode opcode, std::span<const Attribute> attributes) {
+  switch (opcode) {
+    case Opcode::kBitcast:
+    case Opcode::kBroadcast:
+    case Opcode::kConstant:
+    case Opcode::kCopy:
+    case Opcode::kFusion:
+    case Opcode::kIota:
+      return true;
+    case Opcode::kCustomCall:
+      return std::ranges::any_of(attributes, [](const Attribute& attribute) {
+        return attribute.name == "custom_call_target" && attribute.value == "\"AllocateBuffer\"";
+      });
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
 void ComputationEditor::erase_unread(Handle handle) {
-  const auto has_no_effect = [](const Node& node) {
-    switch (node.instruction.opcode) {
-      case Opcode::kBitcast:
-      case Opcode::kBroadcast:
-      case Opcode::kConstant:
-      case Opcode::kCopy:
-      case Opcode::kFusion:
-      case Opcode::kIota:
-        return true;
-      case Opcode::kCustomCall:
-        return std::ranges::any_of(node.attributes, [](const Attribute& attribute) {
-          return attribute.name == "custom_call_target" && attribute.value == "\"AllocateBuffer\"";
-        });
-      default:
-        return false;
-    }
-  };
   std::vector<Handle> candidates = {handle};
   for (std::size_t k = 0; k < candidates.size(); ++k) {
-    Node& unread = node(candidates[k]);
-    const bool is_root = root_.handle == candidates[k];
-    if (unread.erased || is_root || !has_no_effect(unread) || !users(candidates[k]).empty())
+    const Handle unread = candidates[k];
+    if (is_erased(unread) || root_.handle == unread ||
+        !has_no_effect(instruction(unread).opcode, attributes(unread)) || !users(unread).empty())
       continue;
-    unread.erased = true;
-    for (const Reference& operand : unread.operands) candidates.push_back(operand.handle);
+    erase(unread);
+    for (const Reference& operand : operands(unread)) candidates.push_back(operand.handle);
+  }
+}
+
+void ComputationEditor::erase_all_unread() {
+  std::vector<std::size_t> reads(nodes_.size(), 0);
+  reads[root_.handle] = 1;
+  for (Handle handle = 0; handle < size(); ++handle)
+    if (!is_erased(handle))
+      for (const Reference& operand : operands(handle)) ++reads[operand.handle];
+  std::vector<Handle> unread;
+  const auto add = [&](Handle handle) {
+    if (reads[handle] == 0 && !is_erased(handle) &&
+        has_no_effect(instruction(handle).opcode, attributes(handle)))
+      unread.push_back(handle);
+  };
+  for (Handle handle = 0; handle < size(); ++handle) add(handle);
+  while (!unread.empty()) {
+    const Handle handle = unread.back();
+    unread.pop_back();
+    erase(handle);
+    for (const Reference& operand : operands(handle))
+      if (--reads[operand.handle] == 0) add(operand.handle);
   }
 }
 

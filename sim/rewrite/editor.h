@@ -56,6 +56,7 @@ class ComputationEditor {
   /// Starts empty.
   ComputationEditor() = default;
 
+  /// Instructions there are, erased ones included; handles count up to it.
   /// Valid as long as the editor.
   Node& operator[](Handle handle) { return node(handle); }
   const Node& operator[](Handle handle) const { return node(handle); }
@@ -102,6 +103,8 @@ class ComputationEditor {
   /// Erases an instruction if nobody reads it, then those that only it read. Whatever may have an
   /// effect of its own stays.
   void erase_unread(Handle handle);
+  /// Does so with every instruction.
+  void erase_all_unread();
 
   /// Someone who reads what is erased, or made only behind it, in words; empty: there is none.
   std::string find_misorder() const;
@@ -123,7 +126,6 @@ class ComputationEditor {
   bool is_erased(Handle handle) const {
     return nodes_[handle] ? nodes_[handle]->erased : erased_[handle] != 0;
   }
-  Handle size() const { return static_cast<Handle>(nodes_.size()); }
 
   const Computation* original_ = nullptr;
   /// Null for instructions of the original that nobody asked for yet: most of them stay what they

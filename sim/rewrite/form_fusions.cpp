@@ -69,7 +69,10 @@ class FusionFormer {
 
  private:
   Program finish() {
-    if (changed_) out_.edit(id_).sort_by_operands();
+    if (changed_) {
+      out_.edit(id_).erase_all_unread();
+      out_.edit(id_).sort_by_operands();
+    }
     return out_.finish();
   }
 
@@ -83,7 +86,9 @@ class FusionFormer {
                  const std::vector<Operand>& sources) const;
   void sum_and_slice(InstructionIndex fusion, std::uint32_t output, InstructionIndex inner_slice,
                      InstructionIndex slice);
-  std::optional<Operand> known_sum(InstructionIndex norm, InstructionIndex reduce);
+  bool is_independent(InstructionIndex fusion, std::uint32_t output, InstructionIndex other);
+  Reference take_out(InstructionIndex fusion, std::uint32_t output);
+  std::optional<Reference> known_sum(InstructionIndex norm, InstructionIndex reduce);
   Reference add_part(const Node& like, const FusionPart& part, const std::string& name,
                      const std::vector<Reference>& handed_in);
 
@@ -191,22 +196,54 @@ Reference FusionFormer::add_part(const Node& like, const FusionPart& part, const
   return {out_.edit(id_).add(std::move(node)), 0};
 }
 
-/// What the body computes as a value of its own that the norm sums by itself.
-std::optional<Operand> FusionFormer::known_sum(InstructionIndex norm, InstructionIndex reduce) {
+/// Whether a result of a fusion needs nothing that hangs on an instruction.
+bool FusionFormer::is_independent(InstructionIndex fusion, std::uint32_t output,
+                                  InstructionIndex other) {
+  const Computation& fused = program_[body_.called(fusion)[0]];
+  const std::vector<bool> from =
+      computed_from(fused, fused.operands(fused.root().instruction)[output]);
+  for (std::uint32_t p = 0; p < fused.parameters().size(); ++p) {
+    const Handle operand = body_.operands(fusion)[p].instruction.index;
+    if (from[fused.parameters()[p].index] &&
+        (operand == other.index || out_.edit(id_).depends_on(operand, other.index)))
+      return false;
+  }
+  return true;
+}
+
+/// One result of a fusion of several as a fusion of its own, which the others do without.
+Reference FusionFormer::take_out(InstructionIndex fusion, std::uint32_t output) {
+  ComputationEditor& body = out_.edit(id_);
+  const Computation& fused = program_[body_.called(fusion)[0]];
+  const Node like = body[fusion.index];
+  const std::string name = std::string(like.instruction.name) + ".part" + std::to_string(output);
+  const FusionPart part = cut_fusion(fused, fused.operands(fused.root().instruction)[output], {},
+                                     "fused." + name, out_.storage());
+  const Reference made = add_part(like, part, name, {});
+  body.redirect({fusion.index, like.instruction.shape.element_node(output)}, made);
+  drop_fusion_output(out_, id_, fusion.index, output);
+  return made;
+}
+
+/// What the body computes as a value of its own that the norm sums by itself. XLA does not fuse
+/// the sum with what hangs on the norm.
+std::optional<Reference> FusionFormer::known_sum(InstructionIndex norm, InstructionIndex reduce) {
   if (!keys_) keys_.emplace(program_, loop_);
   const ValueKey key = keys_->within(norm, {reduce, 0});
   const Shape sum = program_[body_.called(norm)[0]][reduce].shape;
-  std::optional<ComputationEditor> graph;  // most often nothing has the key
-  const auto is_before = [&](InstructionIndex i) {
-    if (!graph) graph.emplace(body_);
-    return !graph->depends_on(i.index, norm.index);
-  };
   for (const InstructionIndex i : body_.instructions())
     for (ShapeNodeIndex node = 0; node < body_[i].shape.node_count(); ++node) {
       const Shape shape = body_[i].shape.at(node);
-      if (shape.is_array() && shape.bytes() == sum.bytes() && (*keys_)[Operand{i, node}] == key &&
-          is_before(i))
-        return Operand{i, node};
+      if (!shape.is_array() || shape.bytes() != sum.bytes() || (*keys_)[Operand{i, node}] != key)
+        continue;
+      const ComputationEditor& body = out_.edit(id_);  // most often nothing has the key
+      if (body[i.index].erased || body[i.index].instruction.shape != body_[i].shape) continue;
+      if (!body.depends_on(i.index, norm.index)) return Reference{i.index, node};
+      if (!has_attribute(body_, i, "kind", "kInput") || !body_[i].shape.is_flat_tuple() ||
+          body.is_read({i.index, 0}))
+        continue;
+      const std::uint32_t output = body_[i].shape.path(node)[0];
+      if (is_independent(i, output, norm)) return take_out(i, output);
     }
   return std::nullopt;
 }
@@ -232,9 +269,9 @@ void FusionFormer::share(InstructionIndex norm) {
   const std::string name(body_[norm].name);
   Node like = body[norm.index];
   become_loop(like);
-  Reference known{sum->instruction.index, sum->node};
+  Reference known = *sum;
   if (statistic != sums[0]) {
-    const FusionPart part = cut_fusion(fused, {statistic, 0}, {{{sums[0]}, body_.shape_of(*sum)}},
+    const FusionPart part = cut_fusion(fused, {statistic, 0}, {{{sums[0]}, body.shape_of(*sum)}},
                                        "statistic." + name, out_.storage());
     known = add_part(like, part, name + ".statistic", {known});
   }
@@ -324,7 +361,7 @@ void FusionFormer::sum_and_slice(InstructionIndex fusion, std::uint32_t output,
   Reference sliced{made, shape.element_node(0)};
   const Shape wanted = body[slice.index].instruction.shape;
   if (!std::ranges::equal(body.shape_of(sliced).dims(), wanted.dims()))
-    sliced = add_bitcast(out_, body, name + ".renamed", sliced, wanted);
+    sliced = add_bitcast(out_, body, name, sliced, wanted);
   const ShapeNodeIndex old = several ? like.instruction.shape.element_node(output) : 0;
   body.redirect({fusion.index, old}, {made, shape.element_node(1)});
   if (several)

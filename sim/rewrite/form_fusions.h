@@ -17,8 +17,8 @@
 
 namespace spillway {
 
-/// The program with these in the body of `loop`. What is taken apart has its old name with something
-/// behind a dot, and everything stands behind what it reads.
+/// The program with these in the body of `loop`. What is taken apart has its old name with
+/// something behind a dot, and everything stands behind what it reads.
 Program form_fusions(const Program& program, InstructionId loop);
 
 }  // namespace spillway

@@ -168,6 +168,7 @@ Program EpilogueFuser::fuse(InstructionIndex product, Reference other,
                             const std::vector<Addition>& additions) {
   append_add(product.index, other);
   for (const Addition& addition : additions) hand_in(addition, {product.index, 0});
+  out_->edit(id_).erase_all_unread();
   out_->edit(id_).sort_by_operands();
   return out_->finish();
 }
@@ -175,7 +176,7 @@ Program EpilogueFuser::fuse(InstructionIndex product, Reference other,
 Reference EpilogueFuser::renamed(Reference value, Shape shape, const std::string& name) {
   ComputationEditor& body = out_->edit(id_);
   if (same_shape(body.shape_of(value), shape)) return value;
-  return add_bitcast(*out_, body, name + ".renamed", value, shape);
+  return add_bitcast(*out_, body, name, value, shape);
 }
 
 /// Makes the product's kernel add `other` to what it computes.

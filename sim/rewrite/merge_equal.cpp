@@ -137,8 +137,7 @@ class Merger {
     if (other.space() != shape.space() || other.bytes() != shape.bytes()) return;
     Reference to{kept.instruction.index, kept.node};
     if (!same_shape(other, shape))
-      to = add_bitcast(editor_, edited, "renamed." + std::string(body_[value.instruction].name), to,
-                       shape);
+      to = add_bitcast(editor_, edited, std::string(body_[value.instruction].name), to, shape);
     edited.redirect({value.instruction.index, value.node}, to);
     changed_ = true;
   }

@@ -56,6 +56,8 @@ class PlacementRewrite {
     for (const auto& [body, dones] : host_copies_) {
       PlainCopies copies(out_, body);
       for (const Handle done : dones) copies.unfuse(done);
+      copies.share_indices();
+      fuse_renamings(out_, body);
     }
     return out_.finish();
   }

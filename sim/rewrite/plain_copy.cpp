@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/rewrite/fusion_parts.h"
+#include "sim/rewrite/share_index.h"
 
 namespace spillway {
 
@@ -97,7 +98,7 @@ std::optional<Reference> PlainCopies::operand(const Fusion& fusion, Operand inne
     return argument;
   // What an existing start wraps may still show the stack where it was before it moved.
   const Reference renamed =
-      add_bitcast(program_, body_, "renamed." + fusion.name, argument,
+      add_bitcast(program_, body_, fusion.name + ".stack", argument,
                   with_space(shape, {0}, body_.shape_of(argument).space(), *program_.storage()));
   body_.move_before(renamed.handle, before);
   return renamed;
@@ -163,11 +164,15 @@ void PlainCopies::unfuse(Handle done) {
   const Shape before = body_[done].instruction.shape;
   if (!std::ranges::equal(before.dims(), result.dims())) {
     const Reference renamed =
-        add_bitcast(program_, body_, "renamed." + fusion.name + ".done", {done, 0}, before);
+        add_bitcast(program_, body_, fusion.name + ".done", {done, 0}, before);
     body_.move_after(renamed.handle, done);
     body_.redirect({done, 0}, renamed, renamed.handle);
     body_[done].instruction.shape = result;
   }
+}
+
+void PlainCopies::share_indices() {
+  for (const auto& [recipe, scalar] : scalars_) share_index(program_, body_id_, scalar.handle);
 }
 
 }  // namespace spillway

@@ -26,6 +26,8 @@ class PlainCopies {
   /// The copy that `done` ends, in the form of one to the host; as it is where that is no fusion of
   /// a slice alone. New instructions stand in front of the start.
   void unfuse(Handle done);
+  /// Behind all copies: the indices that they read, read by everyone else who needs them.
+  void share_indices();
 
  private:
   struct Fusion;

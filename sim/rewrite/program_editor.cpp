@@ -39,6 +39,7 @@ ComputationEditor::Node make_parameter(std::string_view name, std::uint32_t numb
 ComputationEditor::Reference add_bitcast(ProgramEditor& program, ComputationEditor& computation,
                                          std::string name, ComputationEditor::Reference value,
                                          Shape shape) {
+  name += kRenamedSuffix;
   ComputationEditor::Node node = make_node(program.text(std::move(name)), Opcode::kBitcast, shape);
   node.operands = {value};
   return {computation.add(std::move(node)), 0};

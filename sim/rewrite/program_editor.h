@@ -47,7 +47,11 @@ ComputationEditor::Node make_node(std::string_view name, Opcode opcode, Shape sh
 ComputationEditor::Node make_parameter(std::string_view name, std::uint32_t number, Shape shape,
                                        RewriteStorage& storage);
 
-/// A renaming of a value to a shape of the same bytes, at the end of the order.
+/// Ends the names of renamings that rewrites add.
+inline constexpr std::string_view kRenamedSuffix = ".renamed";
+
+/// A renaming of a value to a shape of the same bytes, called "<name>.renamed", at the end of the
+/// order.
 ComputationEditor::Reference add_bitcast(ProgramEditor& program, ComputationEditor& computation,
                                          std::string name, ComputationEditor::Reference value,
                                          Shape shape);

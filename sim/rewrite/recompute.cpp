@@ -188,8 +188,8 @@ Reference LayerRecomputation::slice_of(ResidualId id) {
 
 Reference LayerRecomputation::renamed(Reference value, Shape shape, std::string_view name) {
   if (backward_.shape_of(value) == shape) return value;
-  return add_bitcast(out_, backward_,
-                     std::string(name) + ".renamed" + std::string(kRecomputedSuffix), value, shape);
+  return add_bitcast(out_, backward_, std::string(name) + std::string(kRecomputedSuffix), value,
+                     shape);
 }
 
 /// A value of the forward body, in the backward body.
@@ -434,7 +434,10 @@ Program RecomputeRewrite::run(const std::vector<ResidualId>& wanted) const {
   result = drop_dead(result);
   for (const InstructionId loop : touched_loops(result, names))
     result = form_fusions(fuse_epilogues(result, loop), loop);
-  return result;
+  ProgramEditor renamings(result);
+  for (const InstructionId loop : touched_loops(result, names))
+    fuse_renamings(renamings, body_of(result, loop));
+  return renamings.finish();
 }
 
 }  // namespace spillway

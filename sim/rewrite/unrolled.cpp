@@ -156,10 +156,10 @@ Reference UnrolledEdit::renamed(Reference value, Shape shape) {
   auto& renamings = renamings_[{value.handle, value.node}];
   for (const Reference& known : renamings)
     if (same(editor_.shape_of(known))) return known;
-  renamings.push_back(add_bitcast(out_, editor_,
-                                  "renamed." + std::string(editor_[value.handle].instruction.name) +
-                                      "." + std::to_string(renamings.size()),
-                                  value, shape));
+  renamings.push_back(add_bitcast(
+      out_, editor_,
+      std::string(editor_[value.handle].instruction.name) + "." + std::to_string(renamings.size()),
+      value, shape));
   return renamings.back();
 }
 

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "model/program/call_graph.h"
-#include "sim/rewrite/copy_counters.h"
+#include "sim/rewrite/copy_carries.h"
 #include "sim/rewrite/in_order.h"
 #include "sim/rewrite/open_collectives.h"
 #include "sim/schedule/drop_copies.h"
@@ -43,7 +43,7 @@ Schedule order_with_additions(const Program& added, const Program& program, cons
 
 Reordered reorder(const Program& program, const Schedule& given, const HardwareProfile& profile,
                   const XlaOrderOptions& options) {
-  const Program opened = copy_counters(open_collectives(program));
+  const Program opened = copy_carries(open_collectives(program));
   const Schedule order = order_with_additions(opened, program, given);
   const Lifetimes memory = find_lifetimes(opened, order);
   auto precedences = find_precedences(opened, memory);

@@ -1,4 +1,4 @@
-#include "sim/rewrite/copy_counters.h"
+#include "sim/rewrite/copy_carries.h"
 
 #include <doctest/doctest.h>
 
@@ -29,7 +29,7 @@ TEST_CASE("bodies that read their counter read a copy, once") {
   toy.width = 3;
   const Scanned start = scan(toy);
   const Residual& residual = start.table.residuals[ResidualId(0)];
-  const Program copied = copy_counters(start.program);
+  const Program copied = copy_carries(start.program);
   const auto unsound = validate(copied);
   CHECK_MESSAGE(!unsound, (unsound ? to_text(*unsound) : ""));
   CHECK(testing::run_toy(copied) == testing::run_toy(start.program));
@@ -37,14 +37,14 @@ TEST_CASE("bodies that read their counter read a copy, once") {
     CHECK(copies_of_counter(start.program, loop) == 0);
     CHECK(copies_of_counter(copied, loop) == 1);
   }
-  const Program again = copy_counters(copied);
+  const Program again = copy_carries(copied);
   for (const ComputationId id : ids(again.computations))
     CHECK(again.computations[id] == copied.computations[id]);
 }
 
 TEST_CASE("a loop whose counter XLA does not name stays") {
   const Scanned start = scan(ToyScan{});
-  const Program copied = copy_counters(start.program);
+  const Program copied = copy_carries(start.program);
   for (const ComputationId id : ids(copied.computations))
     CHECK(copied.computations[id] == start.program.computations[id]);
 }

@@ -50,6 +50,7 @@ Runner add_log(CLI::App& subcommand, const Surroundings& surroundings);
 Runner add_plan(CLI::App& subcommand, const Surroundings& surroundings);
 Runner add_simulate(CLI::App& subcommand, const Surroundings& surroundings);
 Runner add_merge(CLI::App& subcommand, const Surroundings& surroundings);
+Runner add_verify(CLI::App& subcommand, const Surroundings& surroundings);
 Runner add_whatif(CLI::App& subcommand, const Surroundings& surroundings);
 
 /// Prints an error to stderr and returns its exit code.

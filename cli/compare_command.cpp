@@ -1,11 +1,10 @@
 // spillway compare A B [--names F] [--names-of-b F] [--fail-if-peak-grows P%] [--json]
 #include <CLI/CLI.hpp>
-#include <charconv>
-#include <cmath>
 #include <memory>
 
 #include "cli/command.h"
 #include "cli/names_option.h"
+#include "cli/percent_option.h"
 #include "model/hlo/read_program.h"
 #include "sim/report/compare_report.h"
 
@@ -19,25 +18,10 @@ struct CompareOptions {
   bool json = false;
 };
 
-/// "1%" or "0.5": percent.
-Result<double> read_percent(std::string_view text) {
-  const std::string_view number = text.ends_with('%') ? text.substr(0, text.size() - 1) : text;
-  double percent = 0;
-  const auto [end, failed] = std::from_chars(number.data(), number.data() + number.size(), percent);
-  if (failed != std::errc() || end != number.data() + number.size() || !std::isfinite(percent) ||
-      percent < 0)
-    return Error{ErrorKind::kUsage,
-                 "--fail-if-peak-grows: " + quoted(text) + " is no percentage",
-                 {},
-                 "",
-                 "for example 1%"};
-  return percent;
-}
-
 int run_compare(const CompareOptions& options) {
   std::optional<double> allowed;
   if (!options.allowed_growth.empty()) {
-    const Result<double> percent = read_percent(options.allowed_growth);
+    const Result<double> percent = read_percent("--fail-if-peak-grows", options.allowed_growth);
     if (!percent.ok()) return report(percent.error());
     allowed = *percent;
   }

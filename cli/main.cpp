@@ -20,6 +20,7 @@ constexpr Command kCommands[] = {
     {"simulate", "how long a step takes on a machine, and which copies are exposed", add_simulate},
     {"plan", "what to keep and what to move to the host, and how", add_plan},
     {"whatif", "what the step becomes under other policies, flags and sizes", add_whatif},
+    {"verify", "what XLA compiled under a plan, against what the plan predicted", add_verify},
     {"merge", "the answers of whatif --shard I/N, put together", add_merge},
     {"compare", "what a second program holds and moves that a first one does not", add_compare},
     {"log", "what the numbers of an out-of-memory log mean, and which one decides", add_log},

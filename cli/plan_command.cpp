@@ -1,6 +1,6 @@
 // spillway plan PROGRAM --hw P [--names F] [--hbm-limit B] [--mem-fraction f] [--host-limit B]
-//               [--explain NAME] [--pgle OUT.pbtxt] [--xla-flags TEXT | --xla-flags-env]
-//               [--jaxlib V] [--json]
+//               [--explain NAME] [--out PLAN.yaml] [--pgle OUT.pbtxt]
+//               [--xla-flags TEXT | --xla-flags-env] [--jaxlib V] [--json]
 #include <CLI/CLI.hpp>
 #include <memory>
 
@@ -9,6 +9,7 @@
 #include "cli/jaxlib_option.h"
 #include "cli/load_step.h"
 #include "cli/output_file.h"
+#include "cli/plan_file_option.h"
 #include "model/base/parallel.h"
 #include "model/run/write_pgle.h"
 #include "sim/lowering/device_streams.h"
@@ -22,6 +23,7 @@ struct PlanCommandOptions {
   FlagOptions flags;
   std::string explain;
   std::string pgle;
+  std::string out;
   bool json = false;
 };
 
@@ -32,12 +34,22 @@ std::string ends_in_pbtxt(const std::string& path) {
              : "must end in .pbtxt: it is text, which XLA reads by that name only";
 }
 
+PlanFile to_plan_file(const StepOptions& options, const LoadedStep& loaded,
+                      const PlanReport& report) {
+  const PlanResult& plan = report.plan;
+  return make_plan_file(
+      plan_file_context(options, loaded), plan.handles, plan.best.policy, {}, plan.fits,
+      {report.planned, text_schedule(report.planned).value(), report.best_run}, report.advice);
+}
+
 int run_plan(const PlanCommandOptions& options, const Surroundings& surroundings) {
   const auto flags = read_user_flags(options.flags);
   if (!flags.ok()) return report(flags.error());
   const Result<LoadedStep> loaded = load_step(options.step, surroundings);
   if (!loaded.ok()) return report(loaded.error());
   if (const auto wrong = overwrites_input("--pgle", options.pgle, loaded->files))
+    return report(*wrong);
+  if (const auto wrong = overwrites_input("--out", options.out, loaded->files))
     return report(*wrong);
   const auto& [profile, topology] = loaded->machine;
   Result<PlanReport> made = make_plan_report(
@@ -53,6 +65,11 @@ int run_plan(const PlanCommandOptions& options, const Surroundings& surroundings
       return code;
     plan.pgle = make_pgle_report(plan, pgle, options.pgle);
   }
+  if (!options.out.empty())
+    if (const ExitCode code =
+            write_plan_file(options.out, to_plan_file(options.step, *loaded, plan));
+        code != kDone)
+      return code;
   const ExitCode code = plan.plan.fits ? kDone : kAnswerIsNo;
   if (options.explain.empty())
     return answer(options.json ? render_json(plan) : render_text(plan), code);
@@ -71,11 +88,13 @@ Runner add_plan(CLI::App& subcommand, const Surroundings& surroundings) {
   add_jaxlib_option(subcommand, options->step.jaxlib,
                     "the version that compiled it and will run it: streams and flags differ");
   subcommand.add_option("--explain", options->explain, "only why this name went where it did");
+  add_plan_file_option(subcommand, options->out);
   subcommand
       .add_option("--pgle", options->pgle,
                   "also write what instructions and copies take, as a profile for XLA's scheduler")
       ->check(ends_in_pbtxt)
       ->excludes(subcommand.get_option("--explain"));
+  subcommand.get_option("--out")->excludes(subcommand.get_option("--explain"));
   subcommand.add_flag("--json", options->json, "for scripts: schema spillway.plan/1");
   return [options, &surroundings] { return run_plan(*options, surroundings); };
 }

@@ -2,7 +2,8 @@
 //                 [--second DUMP --batch-of-dumps A,B --batch X[,X…]]     (or --seq-of-dumps,
 //                 --seq)
 //                 [--accumulation N[,N…]] [--names F] [--jaxlib V]
-//                 [--hbm-limit B | --mem-fraction f] [--host-limit B] [--shard I/N] [--json]
+//                 [--hbm-limit B | --mem-fraction f] [--host-limit B] [--shard I/N]
+//                 [--out PLAN.yaml] [--json]
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -14,6 +15,8 @@
 #include "cli/command.h"
 #include "cli/jaxlib_option.h"
 #include "cli/load_step.h"
+#include "cli/output_file.h"
+#include "cli/plan_file_option.h"
 #include "cli/progress.h"
 #include "cli/shard_option.h"
 #include "cli/size_options.h"
@@ -32,6 +35,7 @@ struct WhatIfOptions {
   StepOptions step;
   std::vector<std::string> sets, flags;
   std::string shard;
+  std::string out;
   SizeOptions sizes;
   bool json = false;
 };
@@ -169,6 +173,46 @@ std::optional<Error> run_sizes(const WhatIfOptions& options, const LoadedStep& l
   return std::nullopt;
 }
 
+/// The one case that was asked for, as a plan.
+Result<PlanFile> to_plan_file(const WhatIfOptions& options, const LoadedStep& loaded,
+                              const Evaluator& evaluator, const FlagContext& context,
+                              const WhatIfOutcome& outcome) {
+  const Policy& policy = outcome.what.policy;
+  const FlagSettings& flags = outcome.what.flags;
+  const Result<Program> step = evaluator.rewrite(policy, *schedule_settings(flags, context));
+  if (!step.ok()) return step.error();
+  const Result<SimResult> run = evaluator.simulate_program(*step);
+  if (!run.ok()) return run.error();
+  PlanResult plan;
+  plan.handles = evaluator.handles();
+  plan.best = outcome.result;
+  const Advice advice = advise(plan, {.jaxlib = context.jaxlib,
+                                      .user_flags = flags,
+                                      .planned = run->memory,
+                                      .pool = loaded.budget.pool,
+                                      .has_names = !loaded.names.names.empty(),
+                                      .unmatched = evaluator.residuals().unmatched_names});
+  return make_plan_file(plan_file_context(options.step, loaded), plan.handles, policy, flags,
+                        outcome.result.fit.fits, {*step, text_schedule(*step).value(), *run},
+                        advice);
+}
+
+/// Writes the plan of what was answered, where it is asked for.
+int write_plan(const WhatIfOptions& options, const LoadedStep& loaded, const Evaluator& evaluator,
+               const FlagContext& context, const WhatIfReport& result) {
+  if (options.out.empty()) return kDone;
+  // Flags bring the case without them along, to compare with.
+  std::vector<const WhatIfOutcome*> asked;
+  for (const WhatIfOutcome& outcome : result.cases)
+    if (options.flags.empty() || !outcome.what.flags.empty()) asked.push_back(&outcome);
+  if (asked.size() != 1)
+    return report(
+        usage_error("--out is for one case, and these are " + std::to_string(asked.size()),
+                    "give one choice for each name, and one value for each flag"));
+  const Result<PlanFile> plan = to_plan_file(options, loaded, evaluator, context, *asked.front());
+  return plan.ok() ? write_plan_file(options.out, *plan) : report(plan.error());
+}
+
 int run_whatif(const WhatIfOptions& options, const Surroundings& surroundings) {
   if (options.sets.empty() && options.flags.empty() && !options.sizes.any())
     return report(
@@ -179,8 +223,13 @@ int run_whatif(const WhatIfOptions& options, const Surroundings& surroundings) {
   if (!shard.ok()) return report(shard.error());
   if (!options.shard.empty() && !options.json)
     return report(usage_error("parts of an answer are for merge, which reads JSON", "add --json"));
+  if (!options.out.empty() && (options.sizes.any() || !options.shard.empty()))
+    return report(usage_error("--out is for a policy of the program's own size, and not in parts",
+                              "leave --second, --accumulation and --shard out"));
   const Result<LoadedStep> loaded = load_step(options.step, surroundings);
   if (!loaded.ok()) return report(loaded.error());
+  if (const auto wrong = overwrites_input("--out", options.out, loaded->files))
+    return report(*wrong);
   const auto& [profile, topology] = loaded->machine;
   const Program& program = loaded->program;
 
@@ -222,6 +271,8 @@ int run_whatif(const WhatIfOptions& options, const Surroundings& surroundings) {
     if (!options.sets.empty()) result.again = order_again(evaluator, context);
     warn_of_guesses(evaluator.residuals(), result);
     warn_of_order(result);
+    if (const int code = write_plan(options, *loaded, evaluator, context, result); code != kDone)
+      return code;
   }
   return answer(options.json ? render_json(result) : render_text(result));
 }
@@ -246,6 +297,7 @@ Runner add_whatif(CLI::App& subcommand, const Surroundings& surroundings) {
   add_jaxlib_option(subcommand, options->step.jaxlib, "the version that will run it");
   subcommand.add_option("--shard", options->shard,
                         "I/N: only part I of N of the cases, for `merge` to put together");
+  add_plan_file_option(subcommand, options->out);
   subcommand.add_flag("--json", options->json, "for scripts: schema spillway.whatif/1");
   return [options, &surroundings] { return run_whatif(*options, surroundings); };
 }

@@ -31,6 +31,39 @@ std::string_view maxtext_key(StateClass kind) {
                                         : "parameter_memory_host_offload";
 }
 
+/// Names that a MaxText configuration has a key for: the fields of RematAndOffload in its
+/// configs/types.py, in one version or another. What none of them has it recomputes.
+bool maxtext_has_key(std::string_view name) {
+  constexpr std::string_view kKeys[] = {"decoder_layer_input",
+                                        "context",
+                                        "query_proj",
+                                        "key_proj",
+                                        "value_proj",
+                                        "qkv_proj",
+                                        "out_proj",
+                                        "mla_q",
+                                        "mla_kv",
+                                        "mlpwi",
+                                        "mlpwi_0",
+                                        "mlpwi_1",
+                                        "mlpwo",
+                                        "moe_mlpwi",
+                                        "moe_mlpwi_0",
+                                        "moe_mlpwi_1",
+                                        "moe_mlpwo",
+                                        "attention_out",
+                                        "engram"};
+  return std::ranges::find(kKeys, name) != std::end(kKeys);
+}
+
+void add_maxtext_name(const std::string& name, Choice choice, const std::string& why,
+                      std::vector<Setting>& keys) {
+  const bool known = maxtext_has_key(name);
+  if (!known && choice == Choice::kRecompute) return;
+  keys.push_back({name, std::string(maxtext_word(choice)),
+                  known ? why : "no key of MaxText's own: give jax.checkpoint the policy below"});
+}
+
 std::string python_list(const std::vector<std::string>& names) {
   std::string text = "[";
   for (const std::string& name : names)
@@ -38,10 +71,12 @@ std::string python_list(const std::vector<std::string>& names) {
   return text + "]";
 }
 
+/// What is in neither list jax.checkpoint recomputes. A value with two names is saved when either
+/// is, so that both go where it goes.
 std::string jax_policy(const PlanResult& plan) {
   std::vector<std::string> saved, offloaded;
   for (std::size_t k = 0; k < plan.handles.size(); ++k) {
-    if (!is_name(plan.handles[k])) continue;
+    if (!is_name(plan.handles[k]) || plan.best.policy[k] == Choice::kRecompute) continue;
     auto& list = plan.best.policy[k] == Choice::kOffload ? offloaded : saved;
     list.push_back(plan.handles[k].name);
     list.insert(list.end(), plan.handles[k].aliases.begin(), plan.handles[k].aliases.end());
@@ -50,6 +85,34 @@ std::string jax_policy(const PlanResult& plan) {
       "jax.checkpoint_policies.save_and_offload_only_these_names(names_which_can_be_saved={}, "
       "names_which_can_be_offloaded={}, offload_src=\"device\", offload_dst=\"pinned_host\")",
       python_list(saved), python_list(offloaded));
+}
+
+/// Where a step moves a state class, as comments for whoever writes the step.
+std::string_view state_steps(StateClass kind) {
+  return kind == StateClass::kOptimizer
+             ? "# Optimizer state: opt = to_pinned_host(opt) before the first step, and\n"
+               "# opt = to_device(opt) in the step, in front of the update.\n"
+             : "# Parameters: params = to_pinned_host(params) before the first step; each layer\n"
+               "# fetches its own, weights = to_device(weights), inside of jax.checkpoint and "
+               "scan;\n"
+               "# and grads, params = to_device((grads, params)) in front of the update.\n";
+}
+
+/// What rewritten steps do to state (sim/rewrite/offload_state.h), as Python that runs.
+std::string jax_state(const PlanResult& plan) {
+  std::string steps;
+  for (std::size_t k = 0; k < plan.handles.size(); ++k)
+    if (plan.handles[k].state && plan.best.policy[k] == Choice::kOffload)
+      steps += state_steps(*plan.handles[k].state);
+  if (steps.empty()) return "";
+  return "import jax\n\n"
+         "def to_pinned_host(tree):\n"
+         "    move = lambda x: jax.device_put(x, x.sharding.with_memory_kind(\"pinned_host\"))\n"
+         "    return jax.tree.map(move, tree)\n\n"
+         "def to_device(tree):\n"
+         "    return jax.device_put(tree, jax.memory.Space.Device)\n\n" +
+         steps +
+         "# Donate it, and give jax.jit its shardings as out_shardings: results then stay there.\n";
 }
 
 /// Whether the user has a flag at that value; of a list, whether the value is in it.
@@ -91,13 +154,13 @@ void advise_names(const PlanResult& plan, const AdviceContext& context, Advice& 
   advice.maxtext.push_back({"remat_policy", "custom", ""});
   for (std::size_t k = 0; k < plan.handles.size(); ++k) {
     if (!is_name(plan.handles[k])) continue;
-    const std::string word(maxtext_word(plan.best.policy[k]));
-    advice.maxtext.push_back({plan.handles[k].name, word, ""});
+    const Choice choice = plan.best.policy[k];
+    add_maxtext_name(plan.handles[k].name, choice, "", advice.maxtext);
     for (const std::string& alias : plan.handles[k].aliases)
-      advice.maxtext.push_back({alias, word, ""});
+      add_maxtext_name(alias, choice, "", advice.maxtext);
   }
   for (const std::string& name : context.unmatched)
-    advice.maxtext.push_back({name, "remat", "not saved by this program"});
+    add_maxtext_name(name, Choice::kRecompute, "not saved by this program", advice.maxtext);
   advice.jax_policy = jax_policy(plan);
 }
 
@@ -119,6 +182,7 @@ Advice advise(const PlanResult& plan, const AdviceContext& context) {
                      format_bytes(best.host), host_pool_gib(kDefaultHostPool))});
   if (context.has_names && std::ranges::any_of(plan.handles, is_name))
     advise_names(plan, context, advice);
+  advice.jax_state = jax_state(plan);
   for (std::size_t k = 0; k < plan.handles.size(); ++k)
     if (plan.handles[k].state && best.policy[k] == Choice::kOffload)
       advice.maxtext.push_back({std::string(maxtext_key(*plan.handles[k].state)), "true", ""});

@@ -29,6 +29,7 @@ struct Advice {
   std::vector<Setting> environment;
   std::vector<Setting> maxtext;  ///< keys of a MaxText configuration
   std::string jax_policy;        ///< an expression for jax.checkpoint(policy=…)
+  std::string jax_state;         ///< Python that puts state into host memory; may be empty
 };
 
 /// What advice rests on, beside the plan.

@@ -108,6 +108,7 @@ std::string render_json(const PlanReport& report) {
   json["environment"] = settings_json(report.advice.environment);
   json["maxtext"] = settings_json(report.advice.maxtext);
   json["jax_policy"] = report.advice.jax_policy;
+  json["jax_state"] = report.advice.jax_state;
   if (report.pgle)
     json["pgle"] = {{"path", report.pgle->path},
                     {"costs", report.pgle->costs},

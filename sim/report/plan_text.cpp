@@ -71,6 +71,17 @@ std::string settings_text(const std::string& title, const std::vector<Setting>& 
   return table.text(0) + "\n";
 }
 
+/// Lines with two blanks in front; empty ones stay empty.
+std::string indented(const std::string& lines) {
+  std::string text;
+  for (std::size_t at = 0; at < lines.size();) {
+    const std::size_t end = std::min(lines.find('\n', at), lines.size() - 1) + 1;
+    text += (lines[at] == '\n' ? "" : "  ") + lines.substr(at, end - at);
+    at = end;
+  }
+  return text;
+}
+
 std::string why_lines(const PlanReport& report) {
   TextTable table({"Why", "", ""});
   for (const Reason& reason : report.plan.reasons)
@@ -213,6 +224,7 @@ std::string settings_text(const PlanReport& report) {
   text += settings_text("Environment", advice.environment, "", "=");
   text += settings_text("MaxText", advice.maxtext, "", ": ");
   if (!advice.jax_policy.empty()) text += "JAX\n  " + advice.jax_policy + "\n\n";
+  if (!advice.jax_state.empty()) text += "JAX, state\n" + indented(advice.jax_state) + "\n";
   return text;
 }
 

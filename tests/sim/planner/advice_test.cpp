@@ -114,16 +114,27 @@ TEST_CASE("flags only where they do something, and only those that the version h
 }
 
 TEST_CASE("every name is set as the plan has it") {
-  PlanResult plan = plan_of({Choice::kKeep, Choice::kOffload, Choice::kOffload});
-  plan.handles[1].aliases = {"b2", "b3"};
-  const Advice advice = advise(plan, context_of({"x", "y"}));
+  PlanResult plan =
+      plan_of({Choice::kKeep, Choice::kOffload, Choice::kOffload, Choice::kRecompute});
+  plan.handles[0].name = "query_proj";
+  plan.handles[1].aliases = {"b2", "mlpwi_0"};
+  plan.handles[3].name = "context";
+  plan.handles[3].aliases = {"d2"};
+  const Advice advice = advise(plan, context_of({"mlpwo", "y"}));
+  // A name that MaxText has no key for it recomputes: only to be kept or offloaded it is named.
   CHECK(lines_of(advice.maxtext) ==
-        std::vector<std::string>{"remat_policy=custom", "a=device", "b=offload", "b2=offload",
-                                 "b3=offload", "c=offload", "x=remat", "y=remat"});
+        std::vector<std::string>{"remat_policy=custom", "query_proj=device", "b=offload",
+                                 "b2=offload", "mlpwi_0=offload", "c=offload", "context=remat",
+                                 "mlpwo=remat"});
+  for (const Setting& key : advice.maxtext) {
+    CAPTURE(key.name);
+    CHECK(key.why.starts_with("no key of MaxText's own") == (key.name.size() <= 2));
+  }
+  // What jax.checkpoint finds in neither list it recomputes.
   CHECK(advice.jax_policy ==
         "jax.checkpoint_policies.save_and_offload_only_these_names("
-        "names_which_can_be_saved=[\"a\"], names_which_can_be_offloaded=[\"b\", \"b2\", \"b3\", "
-        "\"c\"], offload_src=\"device\", offload_dst=\"pinned_host\")");
+        "names_which_can_be_saved=[\"query_proj\"], names_which_can_be_offloaded=[\"b\", \"b2\", "
+        "\"mlpwi_0\", \"c\"], offload_src=\"device\", offload_dst=\"pinned_host\")");
 }
 
 TEST_CASE("lists without names are empty lists") {

@@ -1,0 +1,166 @@
+// Plan files: what is written is read back, and nothing else is.
+#include <doctest/doctest.h>
+
+#include "model/plan/read_plan_file.h"
+#include "model/plan/write_plan_file.h"
+#include "tests/model/plan/toy_plan.h"
+#include "tests/support/toy_program.h"
+
+namespace spillway {
+namespace {
+
+using testing::toy_plan;
+
+/// The toy's text with one piece in place of another, which must be there.
+std::string toy_with(const std::string& piece, const std::string& other) {
+  std::string text = to_yaml(toy_plan());
+  const std::size_t at = text.find(piece);
+  REQUIRE_MESSAGE(at != std::string::npos, piece);
+  return text.replace(at, piece.size(), other);
+}
+
+TEST_CASE("a plan that is written and read is the same plan") {
+  const PlanFile plan = toy_plan();
+  const std::string text = to_yaml(plan);
+  const Result<PlanFile> read = parse_plan_file(text, "toy.yaml");
+  REQUIRE_MESSAGE(read.ok(), to_text(read.error()));
+  CHECK(to_yaml(*read) == text);
+  CHECK(read->program.fingerprint == "00000000000000ff");
+  CHECK(read->program.arguments == Bytes(400));
+  CHECK(read->topology->hosts == 2);
+  CHECK(read->topology->gpus == 4);
+  CHECK(read->jaxlib == plan.jaxlib);
+  CHECK(read->fits);
+  CHECK(read->policy == plan.policy);
+  REQUIRE(read->residuals.size() == 3);
+  CHECK(read->residuals[1].names == plan.residuals[1].names);
+  CHECK(read->residuals[2].names.empty());
+  CHECK(read->residuals[0].choice == Choice::kOffload);
+  REQUIRE(read->state.size() == 2);
+  CHECK(read->state[0].kind == StateClass::kOptimizer);
+  CHECK(read->state[0].on_host == Bytes(200));
+  CHECK(read->predicted.times.kernels == plan.predicted.times.kernels);
+  CHECK(read->predicted.times.idle == plan.predicted.times.idle);
+  CHECK(read->predicted.dot_flops == plan.predicted.dot_flops);
+  REQUIRE(read->predicted.buffers.size() == 1);
+  CHECK(read->predicted.buffers[0].origin == "jit(f)/while\n");
+  CHECK(read->predicted.buffers[0].count == 2);
+  CHECK(read->predicted.clones.empty());
+  CHECK(read->flags == plan.flags);
+  CHECK(read->recommended_flags == plan.recommended_flags);
+  CHECK(read->environment == plan.environment);
+  CHECK(read->maxtext == plan.maxtext);
+  CHECK(read->jax_policy == plan.jax_policy);
+  CHECK(read->jax_state == plan.jax_state);
+}
+
+TEST_CASE("what nobody stated is left out of the file") {
+  PlanFile plan = toy_plan();
+  plan.topology.reset();
+  plan.jaxlib.reset();
+  const std::string text = to_yaml(plan);
+  CHECK(text.find("topology") == std::string::npos);
+  CHECK(text.find("jaxlib") == std::string::npos);
+  const Result<PlanFile> read = parse_plan_file(text, "toy.yaml");
+  REQUIRE_MESSAGE(read.ok(), to_text(read.error()));
+  CHECK_FALSE(read->topology.has_value());
+  CHECK_FALSE(read->jaxlib.has_value());
+}
+
+TEST_CASE("anything else is refused, with its place") {
+  struct Row {
+    const char* name;
+    std::string text, message;
+  };
+  const Row rows[] = {
+      {"another schema", toy_with("plan_file/1", "plan_file/2"),
+       "toy.yaml:3:9: error: the schema 'spillway.plan_file/2' is not known\n"
+       "   3 | schema: spillway.plan_file/2\n"
+       "     |         ^ this version reads spillway.plan_file/1"},
+      {"an unknown key", toy_with("hardware: toy", "hardware: toy\nhardwear: toy"),
+       "toy.yaml:11:1: error: 'hardwear' is not a known key\n"
+       "  11 | hardwear: toy\n"
+       "     | ^ did you mean 'hardware'?"},
+      {"a key twice", toy_with("hardware: toy", "hardware: toy\nhardware: toy"),
+       "toy.yaml:11:1: error: 'hardware' is given twice\n"
+       "  11 | hardware: toy\n"
+       "     | ^ first in line 10"},
+      {"a missing key", toy_with("hardware: toy\n", ""),
+       "toy.yaml:1:1: error: 'hardware' is missing\n"
+       "   1 | # What was planned, and what a step then holds, moves and takes on one device.\n"
+       "     | ^ for example hardware: \"\""},
+      {"a misspelt key inside", toy_with("  devices: 8", "  device: 8"),
+       "toy.yaml:8:3: error: 'device' of 'program' is not a known key\n"
+       "   8 |   device: 8\n"
+       "     |   ^ did you mean 'devices'?"},
+      {"a word for a number", toy_with("  devices: 8", "  devices: eight"),
+       "toy.yaml:8:12: error: 'devices' of 'program' is 'eight'\n"
+       "   8 |   devices: eight\n"
+       "     |            ^ a whole number, not below 0"},
+      {"a fraction of a byte", toy_with("argument_bytes: 400", "argument_bytes: 400.5"),
+       "toy.yaml:9:19: error: 'argument_bytes' of 'program' is '400.5'\n"
+       "   9 |   argument_bytes: 400.5\n"
+       "     |                   ^ a whole number, not below 0"},
+      {"a time that is none", toy_with("step_seconds: 0.1", "step_seconds: .nan"),
+       "'step_seconds' of 'predicted' is '.nan'"},
+      {"a choice that is none", toy_with("  q: offload", "  q: host"),
+       "toy.yaml:20:6: error: 'q' of 'policy' is 'host'\n"
+       "  20 |   q: host\n"
+       "     |      ^ one of keep, offload, recompute"},
+      {"a name twice", toy_with("  q: offload", "  q: offload\n  q: keep"),
+       "toy.yaml:21:3: error: 'q' of 'policy' is given twice"},
+      {"a list for a mapping", toy_with("budget:\n", "budget: []\nbudget_:\n"),
+       "toy.yaml:13:1: error: 'budget' must be a mapping"},
+      {"a mapping for a list", toy_with("reloads: []", "reloads: {}"),
+       "'reloads' of 'predicted' must be a list"},
+      {"yes for true", toy_with("fits: true", "fits: yes"), "'fits' is 'yes'"},
+      {"a topology of one number", toy_with("2x4", "8"), "'topology' is '8'"},
+      {"an edited policy", toy_with("  q: offload", "  q: keep"),
+       "'q' is to be offload here, and keep in 'policy'"},
+      {"a name that the policy lacks", toy_with("  wi_0: keep\n", ""), "'wi_0' is not in 'policy'"},
+      {"no mapping at all", "- keep\n", "toy.yaml:1:1: error: a mapping is expected"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.name);
+    const Result<PlanFile> read = parse_plan_file(row.text, "toy.yaml");
+    REQUIRE_FALSE(read.ok());
+    CHECK(read.error().kind == ErrorKind::kInput);
+    CHECK(read.error().where.line.has_value());
+    const std::string message = to_text(read.error());
+    CAPTURE(message);
+    CHECK(message.find(row.message) != std::string::npos);
+  }
+}
+
+TEST_CASE("a file that is not there") {
+  const Result<PlanFile> read = read_plan_file("nowhere/plan.yaml");
+  REQUIRE_FALSE(read.ok());
+  CHECK(to_text(read.error()).starts_with("nowhere/plan.yaml: error: "));
+}
+
+TEST_CASE("a fingerprint is of one program") {
+  const auto identity_of = [](const std::string& instructions) {
+    const Program program = testing::read_entry(instructions);
+    return identify(program, sum_totals(assign_memory(program, testing::toy_schedule(program))));
+  };
+  const std::string text =
+      "  %a = f32[8] parameter(0)\n  %b = f32[8] negate(%a)\n  ROOT %c = f32[8] add(%a, %b)\n";
+  const ProgramIdentity identity = identity_of(text);
+  CHECK(identity.name == "toy");
+  CHECK(identity.instructions == 3);
+  CHECK(identity.arguments == Bytes(32));
+  CHECK(identity.fingerprint.size() == 16);
+  CHECK(identity_of(text).fingerprint == identity.fingerprint);
+  const std::pair<const char*, const char*> others[] = {
+      {"add(%a, %b)", "add(%b, %a)"}, {"add(%a", "multiply(%a"}, {"%c", "%d"}};
+  for (const auto& [piece, other] : others) {
+    CAPTURE(other);
+    std::string changed = text;
+    changed.replace(changed.find(piece), std::string_view(piece).size(), other);
+    CHECK(identity_of(changed).fingerprint != identity.fingerprint);
+    CHECK(identity_of(changed).arguments == identity.arguments);
+  }
+}
+
+}  // namespace
+}  // namespace spillway

@@ -1,6 +1,6 @@
 // spillway plan PROGRAM --hw P [--names F] [--hbm-limit B] [--mem-fraction f] [--host-limit B]
-//               [--explain NAME] [--pgle OUT.pbtxt] [--xla-flags TEXT | --xla-flags-env]
-//               [--jaxlib V] [--json]
+//               [--explain NAME] [--sensitivity] [--need] [--pageable-copies RATE]
+//               [--pgle OUT.pbtxt] [--xla-flags TEXT | --xla-flags-env] [--jaxlib V] [--json]
 #include <CLI/CLI.hpp>
 #include <memory>
 
@@ -22,6 +22,7 @@ struct PlanCommandOptions {
   FlagOptions flags;
   std::string explain;
   std::string pgle;
+  AnswerRequest asked;
   bool json = false;
 };
 
@@ -43,7 +44,7 @@ int run_plan(const PlanCommandOptions& options, const Surroundings& surroundings
   Result<PlanReport> made = make_plan_report(
       loaded->program, loaded->schedule, profile, topology, loaded->names, loaded->budget,
       {.threads = useful_threads()}, {.jaxlib = loaded->jaxlib, .flags = *flags},
-      find_copy_streams(loaded->jaxlib_or_that_of_names(), loaded->program));
+      loaded->copy_streams_of(loaded->program), options.asked);
   if (!made.ok()) return report(made.error());
   PlanReport plan = std::move(made).value();
   if (!options.pgle.empty()) {
@@ -76,6 +77,11 @@ Runner add_plan(CLI::App& subcommand, const Surroundings& surroundings) {
                   "also write what instructions and copies take, as a profile for XLA's scheduler")
       ->check(ends_in_pbtxt)
       ->excludes(subcommand.get_option("--explain"));
+  subcommand.add_flag("--sensitivity", options->asked.sensitivity,
+                      "also how the answer moves with link, compute and HBM, and how sure it is");
+  subcommand.add_flag(
+      "--need", options->asked.need,
+      "also what link, host memory and HBM the plan needs for nothing to be exposed");
   subcommand.add_flag("--json", options->json, "for scripts: schema spillway.plan/1");
   return [options, &surroundings] { return run_plan(*options, surroundings); };
 }

@@ -1,5 +1,5 @@
 // spillway plan PROGRAM --hw P [--names F] [--hbm-limit B] [--mem-fraction f] [--host-limit B]
-//               [--explain NAME] [--sensitivity] [--need] [--pageable-copies RATE]
+//               [--explain NAME] [--moves] [--sensitivity] [--need] [--pageable-copies RATE]
 //               [--pgle OUT.pbtxt] [--xla-flags TEXT | --xla-flags-env] [--jaxlib V] [--json]
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -41,10 +41,12 @@ int run_plan(const PlanCommandOptions& options, const Surroundings& surroundings
   if (const auto wrong = overwrites_input("--pgle", options.pgle, loaded->files))
     return report(*wrong);
   const auto& [profile, topology] = loaded->machine;
+  AnswerRequest asked = options.asked;
+  asked.moves |= !options.explain.empty();
   Result<PlanReport> made = make_plan_report(
       loaded->program, loaded->schedule, profile, topology, loaded->names, loaded->budget,
       {.threads = useful_threads()}, {.jaxlib = loaded->jaxlib, .flags = *flags},
-      loaded->copy_streams_of(loaded->program), options.asked);
+      loaded->copy_streams_of(loaded->program), asked);
   if (!made.ok()) return report(made.error());
   PlanReport plan = std::move(made).value();
   if (!options.pgle.empty()) {
@@ -77,6 +79,8 @@ Runner add_plan(CLI::App& subcommand, const Surroundings& surroundings) {
                   "also write what instructions and copies take, as a profile for XLA's scheduler")
       ->check(ends_in_pbtxt)
       ->excludes(subcommand.get_option("--explain"));
+  subcommand.add_flag("--moves", options->asked.moves,
+                      "also what each offload moves, saves at the peak, and can hide behind");
   subcommand.add_flag("--sensitivity", options->asked.sensitivity,
                       "also how the answer moves with link, compute and HBM, and how sure it is");
   subcommand.add_flag(

@@ -5,12 +5,14 @@ namespace spillway {
 Result<PlanAnswers> make_plan_answers(const Evaluator& evaluator, const PlanResult& plan,
                                       const AnswerRequest& request, std::size_t threads) {
   PlanAnswers answers;
-  Result<std::vector<MoveEffect>> moves =
-      move_effects(evaluator, plan.best.policy, plan.order, threads);
-  if (!moves.ok()) return moves.error();
-  answers.moves = *std::move(moves);
-  answers.host_update = estimate_host_update(evaluator);
-  answers.host_memory_origin = evaluator.profile().host.memory_bandwidth.origin;
+  if (request.moves) {
+    Result<std::vector<MoveEffect>> moves =
+        move_effects(evaluator, plan.best.policy, plan.order, threads);
+    if (!moves.ok()) return moves.error();
+    answers.moves = *std::move(moves);
+    answers.host_update = estimate_host_update(evaluator);
+    answers.host_memory_origin = evaluator.profile().host.memory_bandwidth.origin;
+  }
   answers.unnamed = find_unnamed_values(evaluator, plan.best.policy);
   if (request.sensitivity) {
     Result<Sensitivity> sensitivity = find_sensitivity(evaluator, plan, threads);

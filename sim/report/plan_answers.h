@@ -15,8 +15,10 @@
 
 namespace spillway {
 
-/// What is asked beyond what every plan answers; these simulate the plan on other machines.
+/// What is asked beyond what every plan answers: these simulate other policies, and the plan on
+/// other machines.
 struct AnswerRequest {
+  bool moves = false;        ///< and updating state on the host
   bool sensitivity = false;  ///< and the band
   bool need = false;
 };

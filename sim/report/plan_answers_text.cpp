@@ -33,6 +33,9 @@ std::string window_text(const Handle& handle) {
   return "its loops";
 }
 
+/// Of a JAX operation's path.
+std::string last_part(const std::string& op_name) { return op_name.substr(op_name.rfind('/') + 1); }
+
 std::string moves_text(const PlanResult& plan, const PlanAnswers& answers) {
   if (answers.moves.empty()) return "";
   TextTable table({"Offloading", "moves a step", "saves at the peak", "adds", "link",
@@ -68,7 +71,7 @@ std::string unnamed_text(const PlanAnswers& answers) {
     for (const UnnamedValue& value : row.values)
       text += fmt::format("  {} of {}{}{}: {} a layer\n", to_string(value.shape), value.instruction,
                           value.source.empty() ? "" : ", " + value.source,
-                          value.op_name.empty() ? "" : ", " + value.op_name,
+                          value.op_name.empty() ? "" : ", " + last_part(value.op_name),
                           format_bytes(value.bytes_per_layer));
     text += fmt::format(
         "    spares {} a step for {} ({} of kernels, {} of collectives, less {} to write and read "

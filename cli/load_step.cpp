@@ -1,8 +1,11 @@
 #include "cli/load_step.h"
 
+#include <CLI/CLI.hpp>
+
 #include "cli/jaxlib_option.h"
 #include "cli/names_option.h"
 #include "cli/program_argument.h"
+#include "model/hardware/pageable.h"
 #include "model/hlo/read_program.h"
 
 namespace spillway {
@@ -11,31 +14,54 @@ void add_step_options(CLI::App& subcommand, StepOptions& options) {
   add_program_argument(subcommand, options.program);
   add_machine_options(subcommand, options.machine);
   add_names_option(subcommand, options.names);
+  subcommand.add_option("--pageable-copies", options.pageable_copies,
+                        "as if memory of the host were not pinned: each copy takes so long as at "
+                        "this rate, and the step waits for it: 1.4GB/s");
 }
+
+namespace {
+
+Result<BytesPerSecond> read_pageable_rate(const std::string& text) {
+  Result<BytesPerSecond> rate = parse_units<BytesPerSecond>(text);
+  if (!rate.ok())
+    return usage_error("--pageable-copies " + spillway::quoted(text) + " " + rate.error().text,
+                       "for example --pageable-copies 1.4GB/s");
+  if (*rate <= BytesPerSecond(0))
+    return usage_error("--pageable-copies must be more than nothing",
+                       "for example --pageable-copies 1.4GB/s");
+  return rate;
+}
+
+}  // namespace
 
 Result<LoadedStep> load_step(const StepOptions& options, const Surroundings& surroundings) {
   const Result<BudgetWishes> wishes = read_wishes(options.budget);
   if (!wishes.ok()) return wishes.error();
   const auto jaxlib = read_jaxlib(options.jaxlib);
   if (!jaxlib.ok()) return jaxlib.error();
+  std::optional<BytesPerSecond> pageable;
+  if (!options.pageable_copies.empty()) {
+    const Result<BytesPerSecond> rate = read_pageable_rate(options.pageable_copies);
+    if (!rate.ok()) return rate.error();
+    pageable = *rate;
+  }
   Result<Program> program = read_program(options.program);
   if (!program.ok()) return program.error();
   Result<Schedule> schedule = text_schedule(*program);
   if (!schedule.ok()) return schedule.error();
   Result<NameList> names = load_names(options.names);
   if (!names.ok()) return names.error();
-  Result<Machine> machine = find_machine(options.machine, surroundings, program->device_count());
-  if (!machine.ok()) return machine.error();
-  Result<Budget> budget = make_budget(machine->profile, machine->topology, *wishes);
+  Result<Machine> found = find_machine(options.machine, surroundings, program->device_count());
+  if (!found.ok()) return found.error();
+  Machine machine = std::move(found).value();
+  if (pageable) machine.profile = with_pageable_copies(std::move(machine.profile), *pageable);
+  Result<Budget> budget = make_budget(machine.profile, machine.topology, *wishes);
   if (!budget.ok()) return budget.error();
   std::vector<std::string> files = {program->path, options.names, options.machine.hardware};
-  return LoadedStep{std::move(program).value(),
-                    std::move(schedule).value(),
-                    std::move(names).value(),
-                    std::move(machine).value(),
-                    std::move(budget).value(),
-                    *jaxlib,
-                    std::move(files)};
+  return LoadedStep{std::move(program).value(), std::move(schedule).value(),
+                    std::move(names).value(),   std::move(machine),
+                    std::move(budget).value(),  *jaxlib,
+                    std::move(files),           pageable.has_value()};
 }
 
 }  // namespace spillway

@@ -13,6 +13,7 @@
 #include "model/memory/flat_schedule.h"
 #include "model/program/program.h"
 #include "model/residuals/names.h"
+#include "sim/lowering/device_streams.h"
 
 namespace spillway {
 
@@ -23,10 +24,11 @@ struct StepOptions {
   MachineOptions machine;
   BudgetOptions budget;
   std::string jaxlib;
+  std::string pageable_copies;  ///< their rate; empty: memory is pinned, as XLA's is
 };
 
-/// PROGRAM, --hw, --topology and --names. A command adds --jaxlib itself, since its meaning
-/// differs, and the budget's options where it has a budget.
+/// PROGRAM, --hw, --topology, --names and --pageable-copies. A command adds --jaxlib itself, since
+/// its meaning differs, and the budget's options where it has a budget.
 void add_step_options(CLI::App& subcommand, StepOptions& options);
 
 struct LoadedStep {
@@ -37,10 +39,15 @@ struct LoadedStep {
   Budget budget;
   std::optional<JaxlibVersion> jaxlib;  ///< of --jaxlib
   std::vector<std::string> files;       ///< that were read, which nothing may be written over
+  bool copies_block = false;            ///< of --pageable-copies
 
   /// The version of --jaxlib, else the one that the names came with, where either was given.
   std::optional<JaxlibVersion> jaxlib_or_that_of_names() const {
     return jaxlib ? jaxlib : names.jaxlib;
+  }
+  /// How host copies of a program get their streams, where that is known.
+  std::optional<CopyStreams> copy_streams_of(const Program& of) const {
+    return copies_block ? CopyStreams::kBlocking : find_copy_streams(jaxlib_or_that_of_names(), of);
   }
 };
 

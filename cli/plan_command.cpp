@@ -1,6 +1,7 @@
 // spillway plan PROGRAM --hw P [--names F] [--hbm-limit B] [--mem-fraction f] [--host-limit B]
-//               [--explain NAME] [--out PLAN.yaml] [--pgle OUT.pbtxt]
-//               [--xla-flags TEXT | --xla-flags-env] [--jaxlib V] [--json]
+//               [--explain NAME] [--moves] [--sensitivity] [--need] [--pageable-copies RATE]
+//               [--out PLAN.yaml] [--pgle OUT.pbtxt] [--xla-flags TEXT | --xla-flags-env]
+//               [--jaxlib V] [--json]
 #include <CLI/CLI.hpp>
 #include <memory>
 
@@ -24,6 +25,7 @@ struct PlanCommandOptions {
   std::string explain;
   std::string pgle;
   std::string out;
+  AnswerRequest asked;
   bool json = false;
 };
 
@@ -52,10 +54,12 @@ int run_plan(const PlanCommandOptions& options, const Surroundings& surroundings
   if (const auto wrong = overwrites_input("--out", options.out, loaded->files))
     return report(*wrong);
   const auto& [profile, topology] = loaded->machine;
+  AnswerRequest asked = options.asked;
+  asked.moves |= !options.explain.empty();
   Result<PlanReport> made = make_plan_report(
       loaded->program, loaded->schedule, profile, topology, loaded->names, loaded->budget,
       {.threads = useful_threads()}, {.jaxlib = loaded->jaxlib, .flags = *flags},
-      find_copy_streams(loaded->jaxlib_or_that_of_names(), loaded->program));
+      loaded->copy_streams_of(loaded->program), asked);
   if (!made.ok()) return report(made.error());
   PlanReport plan = std::move(made).value();
   if (!options.pgle.empty()) {
@@ -95,6 +99,13 @@ Runner add_plan(CLI::App& subcommand, const Surroundings& surroundings) {
       ->check(ends_in_pbtxt)
       ->excludes(subcommand.get_option("--explain"));
   subcommand.get_option("--out")->excludes(subcommand.get_option("--explain"));
+  subcommand.add_flag("--moves", options->asked.moves,
+                      "also what each offload moves, saves at the peak, and can hide behind");
+  subcommand.add_flag("--sensitivity", options->asked.sensitivity,
+                      "also how the answer moves with link, compute and HBM, and how sure it is");
+  subcommand.add_flag(
+      "--need", options->asked.need,
+      "also what link, host memory and HBM the plan needs for nothing to be exposed");
   subcommand.add_flag("--json", options->json, "for scripts: schema spillway.plan/1");
   return [options, &surroundings] { return run_plan(*options, surroundings); };
 }

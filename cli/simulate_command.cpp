@@ -60,7 +60,7 @@ int run_simulate(const SimulateOptions& options, const Surroundings& surrounding
   const MemoryAssignment memory = assign_memory(program, loaded->schedule);
   const Result<PreparedStep> prepared =
       prepare_step(program, loaded->schedule, memory, profile, topology,
-                   {.copy_streams = find_copy_streams(loaded->jaxlib_or_that_of_names(), program)});
+                   {.copy_streams = loaded->copy_streams_of(program)});
   if (!prepared.ok()) return report(prepared.error());
   const Result<SimResult> result = simulate(program, memory, profile, topology, *prepared);
   if (!result.ok()) return report(result.error());

@@ -157,8 +157,7 @@ std::optional<Error> run_sizes(const WhatIfOptions& options, const LoadedStep& l
   const auto& [profile, topology] = loaded.machine;
   for (const SizedStep& step : *steps) {
     const Evaluator evaluator(step.program, step.schedule, profile, topology, step.names,
-                              loaded.budget,
-                              find_copy_streams(loaded.jaxlib_or_that_of_names(), step.program));
+                              loaded.budget, loaded.copy_streams_of(step.program));
     const auto policies = read_policies(options, evaluator, step.names);
     if (!policies.ok()) return policies.error();
     add_findings(policies->findings, result);
@@ -253,7 +252,7 @@ int run_whatif(const WhatIfOptions& options, const Surroundings& surroundings) {
         "XLA compiles ahead of time and aims at 0.8 of the HBM; with --mem-fraction or --hbm-limit "
         "at that pool, as on a live device");
   const Evaluator evaluator(program, loaded->schedule, profile, topology, loaded->names,
-                            loaded->budget, find_copy_streams(runs_on, program));
+                            loaded->budget, loaded->copy_streams_of(program));
   result.handles = evaluator.handles();
   Result<PolicyCase> as_given = evaluator.evaluate(compiled_policy(evaluator.handles()));
   if (!as_given.ok()) return report(as_given.error());

@@ -236,6 +236,9 @@ std::string stream_assumption(const Program& program, const SimResult& result,
     if (host_transfer(program, use.start)) of_copies.push_back(use.stream);
   }
   if (of_copies.empty()) return "";
+  if (prepared.copies == CopyStreams::kBlocking)
+    return "host copies hold up the main stream until they are done, as those of pageable memory "
+           "do";
   if (prepared.copies == CopyStreams::kDedicated)
     return prepared.copies_are_known
                ? ""

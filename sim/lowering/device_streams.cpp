@@ -80,6 +80,10 @@ StreamAssignment assign_streams(const Program& program, CopyStreams copies) {
         continue;
       }
       const auto transfer = host_transfer(program, {id, i});
+      if (transfer && copies == CopyStreams::kBlocking) {
+        stream = DeviceStream{StreamPool::kMain, 0};
+        continue;
+      }
       if (transfer && copies == CopyStreams::kDedicated) {
         const bool out = transfer->direction == TransferDirection::kDeviceToHost;
         stream = DeviceStream{out ? StreamPool::kDeviceToHost : StreamPool::kHostToDevice, 0};

@@ -33,6 +33,7 @@ std::string to_string(DeviceStream stream);
 enum class CopyStreams {
   kDedicated,   ///< from jaxlib 0.12 on: one stream each way
   kRoundRobin,  ///< before: like any other asynchronous operation, on one of four streams
+  kBlocking,  ///< of no XLA, but as copies of pageable memory are: whoever starts one waits for it
 };
 
 /// By version: thunk sequences of 0.10.2 and 0.11.2 have round robin, those of 0.12.0.1 do not.

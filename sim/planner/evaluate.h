@@ -42,6 +42,7 @@ class Evaluator {
   const HardwareProfile& profile() const { return profile_; }
   const Topology& topology() const { return topology_; }
   const Budget& budget() const { return budget_; }
+  std::optional<CopyStreams> copy_streams() const { return copy_streams_; }
   /// Of the program as compiled.
   const CostTable& cost_table() const { return costs_; }
   const std::vector<Handle>& handles() const { return handles_; }

@@ -120,6 +120,8 @@ std::string render_json(const PlanReport& report) {
   for (const Reason& r : plan.reasons)
     json["reasons"].push_back(
         {{"name", r.handle}, {"choice", name_of(r.choice)}, {"text", r.text()}});
+  for (const auto& [key, value] : answers_json(plan, report.answers))
+    json[key] = Json::parse(value);
   json["fixed"] = report.unnamed;
   json["objections"] = report.objections;
   json["diagnostics"] = diagnostics_json(report.diagnostics);

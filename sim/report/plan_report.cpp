@@ -74,7 +74,8 @@ Result<PlanReport> make_plan_report(const Program& program, const Schedule& sche
                                     const HardwareProfile& profile, const Topology& topology,
                                     const NameList& names, const Budget& budget,
                                     const PlanOptions& options, const FlagRequest& flags,
-                                    std::optional<CopyStreams> copy_streams) {
+                                    std::optional<CopyStreams> copy_streams,
+                                    const AnswerRequest& asked) {
   PlanReport report;
   if (auto wrong = settle_version(report, program, names, profile, flags)) return *wrong;
   report.program_name = program.name;
@@ -90,6 +91,9 @@ Result<PlanReport> make_plan_report(const Program& program, const Schedule& sche
   Result<PlanResult> plan = make_plan(evaluator, ordered);
   if (!plan.ok()) return plan.error();
   report.plan = std::move(plan).value();
+  Result<PlanAnswers> answers = make_plan_answers(evaluator, report.plan, asked, options.threads);
+  if (!answers.ok()) return answers.error();
+  report.answers = std::move(answers).value();
   report.unmatched = evaluator.residuals().unmatched_names;
   if (auto wrong = run_best(evaluator, report)) return *wrong;
   const AdviceContext context = advice_context(report);
@@ -134,8 +138,11 @@ Result<Explanation> explain(const PlanReport& report, const std::string& asked) 
     if (handle.name != name && std::ranges::find(handle.aliases, name) == handle.aliases.end())
       continue;
     const Reason& reason = report.plan.reasons[k];
+    std::string text = reason.text();
+    for (const MoveEffect& effect : report.answers.moves)
+      if (effect.handle == k) text += "\n  " + move_text(effect);
     return Explanation{name, reason.choice, handle.bytes,
-                       handle.residuals.size() + handle.unrolled.size(), reason.text()};
+                       handle.residuals.size() + handle.unrolled.size(), text};
   }
   if (std::ranges::find(report.unmatched, name) != report.unmatched.end())
     return Explanation{name, std::nullopt, Bytes(0), 0,

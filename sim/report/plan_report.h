@@ -11,6 +11,7 @@
 #include "sim/planner/flag_search.h"
 #include "sim/planner/pgle_advice.h"
 #include "sim/planner/planner.h"
+#include "sim/report/plan_answers.h"
 
 namespace spillway {
 
@@ -41,6 +42,7 @@ struct PlanReport {
   std::vector<std::string> unnamed;     ///< residuals that no name reaches, and so stay
   std::vector<std::string> unmatched;   ///< names that no residual carries
   std::vector<std::string> objections;  ///< of check_plan; empty when it agrees
+  PlanAnswers answers;                  ///< to the questions that come next
   std::optional<PgleReport> pgle;
   JaxlibVersion jaxlib;            ///< whose flags are recommended
   bool jaxlib_is_assumed = false;  ///< nobody said which
@@ -57,7 +59,8 @@ Result<PlanReport> make_plan_report(const Program& program, const Schedule& sche
                                     const HardwareProfile& profile, const Topology& topology,
                                     const NameList& names, const Budget& budget,
                                     const PlanOptions& options, const FlagRequest& flags = {},
-                                    std::optional<CopyStreams> copy_streams = {});
+                                    std::optional<CopyStreams> copy_streams = {},
+                                    const AnswerRequest& asked = {});
 
 /// What to say of a profile of the program as compiled, that is to be written to `path`.
 PgleReport make_pgle_report(const PlanReport& report, const PgleProfile& profile,

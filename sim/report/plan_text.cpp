@@ -243,6 +243,7 @@ std::string render_text(const PlanReport& report) {
   if (plan.handles.empty()) return text + only_case_text(report) + user_flags_tail(report);
   text += verdict(report) + "\n";
   text += cases_text(report) + "\n" + bound_text(plan) + "\n\n" + why_lines(report) + "\n";
+  text += answers_text(plan, report.answers);
   if (plan.fits)
     text += settings_text(report);
   else if (flags_make_it_fit(report))

@@ -100,6 +100,7 @@ Result<PlanResult> Planner::run() {
       result.proven ? result.best.step : std::min(search->left_out_from, result.best.step);
   if (result.best.step > Seconds(0)) result.gap = 1 - ratio(result.lower_bound, result.best.step);
   for (std::size_t k = 0; k < handles_.size(); ++k) result.reasons.push_back(reason_of(result, k));
+  if (result.fits) result.split = find_layer_split(evaluator_, book_);
   result.simulated = book_.size();
   return result;
 }

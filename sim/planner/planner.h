@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/planner/case_book.h"
+#include "sim/planner/layer_split.h"
 
 namespace spillway {
 
@@ -52,6 +53,7 @@ struct PlanResult {
   std::vector<PolicyCase> alternatives;  ///< runners-up that were simulated and fit, fastest first
   std::vector<PolicyCase> pareto;        ///< none simulated needs less HBM and is as fast; by HBM
   std::vector<Reason> reasons;           ///< one a handle
+  std::optional<LayerSplit> split;       ///< of a scan, where that would be faster
 };
 
 /// An error: a policy cannot be simulated.

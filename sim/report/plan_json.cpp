@@ -116,6 +116,15 @@ std::string render_json(const PlanReport& report) {
                     {"recommended", report.pgle->advice.recommended},
                     {"flags", settings_json(report.pgle->advice.flags)},
                     {"text", report.pgle->advice.text}};
+  json["if_scan_is_split"] = Json(nullptr);
+  if (plan.split)
+    json["if_scan_is_split"] = {{"name", plan.split->handle},
+                                {"choice", name_of(plan.split->choice)},
+                                {"layers", plan.split->layers},
+                                {"of_layers", plan.split->of_layers},
+                                {"step_seconds", plan.split->step.value()},
+                                {"peak_device_bytes", plan.split->peak_device.value()},
+                                {"host_bytes", plan.split->host.value()}};
   json["reasons"] = Json::array();
   for (const Reason& r : plan.reasons)
     json["reasons"].push_back(

@@ -160,6 +160,16 @@ std::string verdict(const PlanReport& report) {
   return text;
 }
 
+std::string split_line(const PlanResult& plan) {
+  if (!plan.split) return "";
+  const LayerSplit& split = *plan.split;
+  return fmt::format(
+      "If you split the scan: {} {} in {} of {} layers, about {} a step, {} of HBM, {} on the host "
+      "(interpolated).\n",
+      name_of(split.choice), split.handle, split.layers, split.of_layers,
+      format_seconds(split.step), format_bytes(split.peak_device), format_bytes(split.host));
+}
+
 std::string unnamed_lines(const PlanReport& report) {
   std::string text;
   for (const std::string& unnamed : report.unnamed)
@@ -242,7 +252,8 @@ std::string render_text(const PlanReport& report) {
     if (diagnostic.severity == Severity::kError) text += to_text(diagnostic) + "\n";
   if (plan.handles.empty()) return text + only_case_text(report) + user_flags_tail(report);
   text += verdict(report) + "\n";
-  text += cases_text(report) + "\n" + bound_text(plan) + "\n\n" + why_lines(report) + "\n";
+  text += cases_text(report) + "\n" + bound_text(plan) + "\n" + split_line(plan) + "\n" +
+          why_lines(report) + "\n";
   text += answers_text(plan, report.answers);
   if (plan.fits)
     text += settings_text(report);

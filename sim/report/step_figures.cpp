@@ -151,7 +151,7 @@ std::vector<PlannedState> list_state(const Program& program) {
 
 PlanFile make_plan_file(const PlanFileContext& context, const std::vector<Handle>& handles,
                         const Policy& policy, const FlagSettings& flags, bool fits,
-                        const PlannedStep& planned, const Advice& advice) {
+                        const StepOfPlan& planned, const Advice& advice) {
   const MemoryAssignment compiled = assign_memory(context.compiled, context.schedule);
   const ResidualTable scanned = find_residuals(context.compiled, compiled, context.names);
   const UnrolledTable unrolled =

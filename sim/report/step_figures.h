@@ -17,7 +17,7 @@ StepFigures make_step_figures(const Program& program, const MemoryAssignment& me
 std::vector<PlannedState> list_state(const Program& program);
 
 /// A policy carried out: the program as it becomes, in its order, and a run of it.
-struct PlannedStep {
+struct StepOfPlan {
   const Program& program;
   const Schedule& schedule;
   const SimResult& run;
@@ -38,6 +38,6 @@ struct PlanFileContext {
 /// under.
 PlanFile make_plan_file(const PlanFileContext& context, const std::vector<Handle>& handles,
                         const Policy& policy, const FlagSettings& flags, bool fits,
-                        const PlannedStep& planned, const Advice& advice);
+                        const StepOfPlan& planned, const Advice& advice);
 
 }  // namespace spillway

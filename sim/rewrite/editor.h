@@ -56,12 +56,11 @@ class ComputationEditor {
   /// Starts empty.
   ComputationEditor() = default;
 
-  /// Instructions there are, erased ones included; handles count up to it.
-  Handle size() const { return static_cast<Handle>(nodes_.size()); }
-
   /// Valid as long as the editor.
   Node& operator[](Handle handle) { return node(handle); }
   const Node& operator[](Handle handle) const { return node(handle); }
+  /// Instructions there are, erased ones included; handles count up to it.
+  Handle size() const { return static_cast<Handle>(nodes_.size()); }
   Shape shape_of(Reference reference) const {
     return instruction(reference.handle).shape.at(reference.node);
   }

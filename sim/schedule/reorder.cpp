@@ -46,15 +46,13 @@ Reordered reorder(const Program& program, const Schedule& given, const HardwareP
   const Program opened = copy_carries(open_collectives(program));
   const Schedule order = order_with_additions(opened, program, given);
   const Lifetimes memory = find_lifetimes(opened, order);
-  auto precedences = find_precedences(opened, memory);
-  const auto fences = find_recompute_fences(opened, memory);
-  for (const ComputationId id : ids(precedences))
-    precedences[id].insert(precedences[id].end(), fences[id].begin(), fences[id].end());
+  const auto precedences = find_precedences(opened, memory);
+  const Program fenced = with_control_dependencies(opened, find_recompute_fences(opened, memory));
   Reordered result;
-  result.program = with_control_dependencies(opened, precedences);
   // To wait for more changes neither values nor, in the given order, when they are live.
-  result.order = find_xla_order(result.program, memory, profile, options);
-  result.program = drop_copies(result.program, result.order.schedule);
+  result.order = find_xla_order(fenced, memory, profile, options, precedences);
+  result.program =
+      drop_copies(with_control_dependencies(fenced, precedences), result.order.schedule);
   return result;
 }
 

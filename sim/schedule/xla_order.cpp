@@ -20,7 +20,8 @@ Program fence(const Program& program, const Schedule& order, Bytes limit,
 }  // namespace
 
 XlaOrder find_xla_order(const Program& program, const Lifetimes& given,
-                        const HardwareProfile& profile, const XlaOrderOptions& options) {
+                        const HardwareProfile& profile, const XlaOrderOptions& options,
+                        const IdVector<ComputationId, std::vector<Precedence>>& precedences) {
   DefaultOrder first = find_default_order(program, given);
   XlaOrder result;
   result.memory_scheduler = first.scheduler;
@@ -34,7 +35,8 @@ XlaOrder find_xla_order(const Program& program, const Lifetimes& given,
   if (!limits.memory)
     limits.memory = scheduler_limit(sum_totals(assign_outside_heaps(program, given)),
                                     ahead_of_time_base(profile.device.hbm_capacity.value));
-  const Program fenced = fence(program, first.schedule, *limits.memory, options);
+  Program fenced = fence(program, first.schedule, *limits.memory, options);
+  if (!precedences.empty()) fenced = with_control_dependencies(fenced, precedences);
   const auto estimator = make_estimator(result.scheduler, profile, options.estimator);
   result.schedule = hide_latencies(fenced, given, first.places, *estimator, limits);
   return result;

@@ -28,8 +28,10 @@ struct XlaOrder {
   SchedulerChoice scheduler;
 };
 
-/// `given` is the program's memory in an order that is right.
+/// `given` is the program's memory in an order that is right. `precedences` hold besides what the
+/// program says; the memory scheduler does not see them beforehand, since XLA has copies there.
 XlaOrder find_xla_order(const Program& program, const Lifetimes& given,
-                        const HardwareProfile& profile, const XlaOrderOptions& options = {});
+                        const HardwareProfile& profile, const XlaOrderOptions& options = {},
+                        const IdVector<ComputationId, std::vector<Precedence>>& precedences = {});
 
 }  // namespace spillway

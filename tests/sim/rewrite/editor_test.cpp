@@ -225,5 +225,19 @@ TEST_CASE("an edited program shares what was not touched, and outlives the origi
   CHECK(describe(edited->entry_computation()) == "renamed r(renamed) -> r");
 }
 
+TEST_CASE("what nobody reads goes, and what only that read") {
+  const std::string left = edited([](ComputationEditor& editor) {
+    ComputationEditor::Node copy;
+    copy.instruction = editor[kA].instruction;
+    copy.instruction.opcode = Opcode::kCopy;
+    copy.operands = {{kA, 0}};
+    const Handle first = editor.add(copy);
+    copy.operands = {{first, 0}};
+    editor.add(copy);
+    editor.erase_all_unread();
+  });
+  CHECK(left == kFive);
+}
+
 }  // namespace
 }  // namespace spillway

@@ -39,9 +39,10 @@ std::string ends_in_pbtxt(const std::string& path) {
 PlanFile to_plan_file(const StepOptions& options, const LoadedStep& loaded,
                       const PlanReport& report) {
   const PlanResult& plan = report.plan;
-  return make_plan_file(
-      plan_file_context(options, loaded), plan.handles, plan.best.policy, {}, plan.fits,
-      {report.planned, text_schedule(report.planned).value(), report.best_run}, report.advice);
+  return make_plan_file(plan_file_context(options, loaded), plan.handles, plan.best.policy,
+                        report.user_settings, plan.fits,
+                        {report.planned, text_schedule(report.planned).value(), report.best_run},
+                        report.advice);
 }
 
 int run_plan(const PlanCommandOptions& options, const Surroundings& surroundings) {

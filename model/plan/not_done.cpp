@@ -33,6 +33,19 @@ bool is_sure(NameEvidence evidence, const NameList& list, const std::vector<std:
   return evidence != NameEvidence::kSource || !has_twin(list, names);
 }
 
+/// The order of names tells nothing where some of the values are kept and some offloaded: the loop
+/// may carry either kind first (examples/jax with mlpwi_0 kept and mlpwi_1 offloaded).
+void doubt_mixed_orders(const std::vector<NameEvidence>& evidence, std::vector<SavedValue>& saved) {
+  std::vector<std::size_t> doubtful;
+  for (std::size_t a = 0; a < saved.size(); ++a)
+    for (std::size_t b = 0; b < saved.size(); ++b)
+      if (evidence[a] == NameEvidence::kOrder && evidence[b] == NameEvidence::kOrder &&
+          saved[a].shape == saved[b].shape && saved[a].layers == saved[b].layers &&
+          saved[a].placement != saved[b].placement)
+        doubtful.push_back(a);
+  for (const std::size_t k : doubtful) saved[k].is_sure = false;
+}
+
 /// Pairs planned and found until each is used up.
 class Pairing {
  public:
@@ -91,12 +104,16 @@ class Pairing {
 std::vector<SavedValue> list_saved(const ResidualTable& scanned, const UnrolledTable& unrolled,
                                    const NameList& names) {
   std::vector<SavedValue> saved;
+  std::vector<NameEvidence> evidence;
+  for (const Residual& r : scanned.residuals) evidence.push_back(r.evidence);
+  for (const UnrolledResidual& r : unrolled.residuals) evidence.push_back(r.evidence);
   for (const Residual& r : scanned.residuals)
     saved.push_back({r.names, is_sure(r.evidence, names, r.names), to_string(r.slice), r.layers,
                      r.total_bytes, r.placement});
   for (const UnrolledResidual& r : unrolled.residuals)
     saved.push_back({r.names, is_sure(r.evidence, names, r.names), to_string(r.shape),
                      static_cast<std::int64_t>(r.layers.size()), r.total_bytes(), r.placement});
+  doubt_mixed_orders(evidence, saved);
   return saved;
 }
 

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/support/toy_program.h"
+
 namespace spillway {
 namespace {
 
@@ -28,6 +30,18 @@ SavedValue guessed(const std::string& name, Placement placement) {
   value.is_sure = false;
   return value;
 }
+
+/// A residual of some shape, which its program owns.
+Residual residual_of(const Program& program, const std::string& name, NameEvidence evidence) {
+  Residual residual;
+  residual.names = {name};
+  residual.evidence = evidence;
+  residual.slice = program.entry_computation().root_instruction().shape;
+  residual.layers = 4;
+  return residual;
+}
+
+const char* const kOneArray = "  ROOT %a = f32[8] parameter(0)\n";
 
 /// "q: offload -> keep".
 std::string describe(const NotDone& value) {
@@ -109,11 +123,9 @@ TEST_CASE("what was planned beside what is saved") {
 }
 
 TEST_CASE("source lines that two names share make no name sure") {
+  const Program program = testing::read_entry(kOneArray);
   ResidualTable table;
-  Residual residual;
-  residual.names = {"a"};
-  residual.evidence = NameEvidence::kSource;
-  table.residuals.push(residual);
+  table.residuals.push(residual_of(program, "a", NameEvidence::kSource));
   NameList list;
   list.names.push_back({"a", {8}, ElementType::kS8, "f.py:3", 4});
   list.names.push_back({"b", {8}, ElementType::kS8, "f.py:3", 4});
@@ -122,6 +134,24 @@ TEST_CASE("source lines that two names share make no name sure") {
   CHECK(list_saved(table, {}, list)[0].is_sure);
   table.residuals[ResidualId(0)].evidence = NameEvidence::kGuess;
   CHECK_FALSE(list_saved(table, {}, list)[0].is_sure);
+}
+
+TEST_CASE("names matched in order are sure where all of them lie in one place") {
+  const Program program = testing::read_entry(kOneArray);
+  const auto sure = [&program](Placement first, Placement second) {
+    ResidualTable table;
+    for (const auto& [name, placement] : {std::pair{"a", first}, std::pair{"b", second}}) {
+      Residual residual = residual_of(program, name, NameEvidence::kOrder);
+      residual.placement = placement;
+      table.residuals.push(residual);
+    }
+    const std::vector<SavedValue> saved = list_saved(table, {}, {});
+    return std::pair(saved[0].is_sure, saved[1].is_sure);
+  };
+  const Placement here = Placement::kDevice, there = Placement::kPinnedHost;
+  CHECK(sure(here, here) == std::pair(true, true));
+  CHECK(sure(there, there) == std::pair(true, true));
+  CHECK(sure(here, there) == std::pair(false, false));
 }
 
 }  // namespace

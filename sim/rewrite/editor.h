@@ -57,6 +57,7 @@ class ComputationEditor {
   ComputationEditor() = default;
 
   /// Instructions there are, erased ones included; handles count up to it.
+  Handle size() const { return static_cast<Handle>(nodes_.size()); }
   /// Valid as long as the editor.
   Node& operator[](Handle handle) { return node(handle); }
   const Node& operator[](Handle handle) const { return node(handle); }

@@ -82,7 +82,7 @@ TEST_CASE("C25: a plan prints only flags that differ from the defaults of the ve
   CHECK(holds(now.out, "--xla_disable_hlo_passes=rematerialization"));
   CHECK(holds(now.out, "--xla_disable_automatic_host_compute_offload=true"));
   CHECK_FALSE(holds(now.out, "latency_hiding_scheduler=true"));
-  const Run old = run_spillway(plan + "--jaxlib 0.7.0");
+  const Run old = run_spillway(plan + "--hbm-limit 30GiB --jaxlib 0.7.0");
   CHECK(holds(old.out, "XLA flags for jaxlib 0.7.0"));
   CHECK(holds(old.out, "--xla_disable_hlo_passes=rematerialization"));
   CHECK_FALSE(holds(old.out, "--xla_disable_automatic_host_compute_offload"));

@@ -291,11 +291,10 @@ TEST_CASE("a plan for which nothing fits answers no, in every form") {
     const char* budget;
     bool fits;
   };
-  const Row rows[] = {{"--mem-fraction 0.13", false},
+  const Row rows[] = {{"--mem-fraction 0.08", false},
                       {"--mem-fraction 0.14", true},
-                      {"--hbm-limit 29GiB --host-limit 152GiB", true},
-                      {"--hbm-limit 28GiB --host-limit 152GiB", false},
-                      {"--hbm-limit 29GiB --host-limit 151GiB", false}};
+                      {"--hbm-limit 47GiB --host-limit 1MiB", true},
+                      {"--hbm-limit 45GiB --host-limit 1MiB", false}};
   for (const Row& row : rows) {
     CAPTURE(row.budget);
     const Run run = run_spillway(plan + row.budget);

@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
 #include "model/base/utf8.h"
 
@@ -30,6 +32,13 @@ ExitCode write_into(const std::string& path, const std::string& content) {
   return kDone;
 }
 
+/// The file behind links: what is renamed onto a link would take its place.
+std::string behind_links(const std::string& path) {
+  std::error_code none;
+  const std::filesystem::path file = std::filesystem::canonical(path, none);
+  return none ? path : file.string();
+}
+
 }  // namespace
 
 std::optional<Error> overwrites_input(const std::string& option, const std::string& path,
@@ -41,7 +50,7 @@ std::optional<Error> overwrites_input(const std::string& option, const std::stri
     if (!name.empty() && ::stat(name.c_str(), &input) == 0 && input.st_dev == target.st_dev &&
         input.st_ino == target.st_ino)
       return Error{ErrorKind::kUsage,
-                   option + " " + quoted(path) + " is the file that is read as " + quoted(name) +
+                   option + " " + spillway::quoted(path) + " is the file that is read as " + spillway::quoted(name) +
                        ", and would be overwritten",
                    {},
                    "",
@@ -57,10 +66,11 @@ ExitCode write_output(const std::string& path, const std::string& content) {
     if ((there.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) == 0) return not_written(path, EACCES);
   }
   // Beside its target, so that renaming it needs no copy.
-  const std::string part = path + "." + std::to_string(::getpid()) + ".part";
+  const std::string target = behind_links(path);
+  const std::string part = target + "." + std::to_string(::getpid()) + ".part";
   std::FILE* const file = std::fopen(part.c_str(), "wbx");
   if (file == nullptr) return not_written(path, errno);
-  if (!write_all(file, content) || std::rename(part.c_str(), path.c_str()) != 0) {
+  if (!write_all(file, content) || std::rename(part.c_str(), target.c_str()) != 0) {
     const int number = errno;
     std::remove(part.c_str());
     return not_written(path, number);

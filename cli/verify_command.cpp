@@ -51,13 +51,13 @@ Result<VerifyTolerances> read_tolerances(const VerifyOptions& options) {
 
 /// The plan's machine, unless the user says another.
 Result<Machine> machine_of(const VerifyOptions& options, const PlanFile& plan,
-                           const Surroundings& surroundings) {
+                           const Program& program, const Surroundings& surroundings) {
   MachineOptions machine = options.machine;
   if (machine.hardware.empty()) machine.hardware = plan.hardware;
   if (machine.topology.empty() && plan.topology)
     machine.topology =
         std::to_string(plan.topology->hosts) + "x" + std::to_string(plan.topology->gpus);
-  return find_machine(machine, surroundings, plan.program.devices);
+  return find_machine(machine, surroundings, program.device_count());
 }
 
 int run_verify(const VerifyOptions& options, const Surroundings& surroundings) {
@@ -71,7 +71,7 @@ int run_verify(const VerifyOptions& options, const Surroundings& surroundings) {
   if (!program.ok()) return report(program.error());
   const Result<NameList> names = load_names(options.names);
   if (!names.ok()) return report(names.error());
-  const Result<Machine> machine = machine_of(options, *plan, surroundings);
+  const Result<Machine> machine = machine_of(options, *plan, *program, surroundings);
   if (!machine.ok()) return report(machine.error());
   const auto compiled_by = *jaxlib ? *jaxlib : names->jaxlib;
   const Result<VerifyReport> result = make_verify_report(

@@ -131,7 +131,7 @@ void warn_of_order(WhatIfReport& result) {
   const PolicyCase& again = result.again           ? *result.again
                             : result.cases.empty() ? result.as_given
                                                    : result.cases.front().result;
-  if (again.policy != result.as_given.policy) return;
+  if (again.policy != result.as_given.policy || result.as_given.step == Seconds(0)) return;
   constexpr double kFar = 0.05;
   const double step = ratio(again.step, result.as_given.step) - 1;
   const double hbm = ratio(again.peak_device, result.as_given.peak_device) - 1;

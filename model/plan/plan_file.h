@@ -21,7 +21,7 @@ namespace spillway {
 
 inline constexpr std::string_view kPlanFileSchema = "spillway.plan_file/1";
 
-/// Which program a plan was made from. No two programs have the same fingerprint; the rest is what
+/// Which program a plan was made from. The fingerprint is of opcodes, shapes and operands; the rest is what
 /// they share when only the policy differs.
 struct ProgramIdentity {
   std::string name;         ///< of the module

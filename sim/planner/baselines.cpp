@@ -167,8 +167,12 @@ std::vector<Baseline> baselines(const BaselineFacts& facts) {
       facts.handles, [](const Handle& handle) { return can(handle, Choice::kRecompute); });
   if (!recomputes) return found;
   found.push_back({"recompute all", {propose.all({Choice::kRecompute})}});
-  found.push_back({"offload what hides, recompute the rest", {propose.what_hides_together()}});
-  found.push_back({"offload what hides alone", {propose.what_hides_alone()}});
+  const bool knows_copies = std::ranges::any_of(
+      facts.of, [](const HandleFacts& handle) { return handle.out > Seconds(0); });
+  if (knows_copies) {
+    found.push_back({"offload what hides, recompute the rest", {propose.what_hides_together()}});
+    found.push_back({"offload what hides alone", {propose.what_hides_alone()}});
+  }
   found.push_back({"MaxText's chain", propose.chain()});
   if (speaks_maxtext(facts.handles))
     for (const Preset& preset : kPresets)

@@ -11,8 +11,10 @@ namespace spillway {
 
 /// What a rule of thumb knows of a handle.
 struct HandleFacts {
-  Seconds out, in;  ///< its copies to the host and back, alone on the link, of a step
-  Seconds again;    ///< products and attention that recomputing it alone runs again, of a step
+  /// Its copies to the host and back, alone on the link, of a step; zero where layers are not
+  /// scanned and it is open what they run beside.
+  Seconds out, in;
+  Seconds again;  ///< products and attention that recomputing it alone runs again, of a step
 };
 
 struct BaselineFacts {

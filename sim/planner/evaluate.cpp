@@ -169,10 +169,6 @@ Program Evaluator::change(const Policy& policy) const {
                            changes);
 }
 
-Result<SimResult> Evaluator::simulate_policy(const Policy& policy) const {
-  return simulate_program(rewrite(policy));
-}
-
 Result<SimResult> Evaluator::simulate_program(const Program& program) const {
   const Schedule schedule = text_schedule(program).value();
   return simulate(program, schedule, assign_memory(program, schedule), profile_, topology_,

@@ -2,6 +2,7 @@
 // code for every policy, the compiled one included.
 #pragma once
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -73,7 +74,6 @@ class Evaluator {
   /// The same, ordered anew as XLA would under flags. Refused: an order by a profile, and
   /// pipelining where the policy is not the compiled one.
   Result<PolicyCase> evaluate(const Policy& policy, const ScheduleSettings& settings) const;
-  Result<SimResult> simulate_policy(const Policy& policy) const;
   /// One step of a program that was made of this one, in the order of its text.
   Result<SimResult> simulate_program(const Program& program) const;
 

@@ -141,9 +141,11 @@ std::vector<Policy> Planner::two_moved(const Policy& policy) const {
   return found;
 }
 
-/// From the best on, the best neighbour as long as it is better; the neighbours are the reasons,
-/// too.
+/// From the best on, and from the compiled policy, the best neighbour as long as it is better; the
+/// neighbours are the reasons, too.
 std::optional<Error> Planner::improve(bool is_proven) {
+  if (!is_proven)
+    if (auto wrong = book_.simulate(one_moved(allowed_policy(handles_)))) return wrong;
   for (Policy at = book_.best().policy;;) {
     if (auto wrong = book_.simulate(one_moved(at))) return wrong;
     if (book_.best().policy == at && !is_proven)

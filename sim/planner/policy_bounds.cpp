@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "model/cost/host_rates.h"
-#include "model/cost/program_flops.h"
 #include "model/cost/run_time.h"
 #include "model/program/call_graph.h"
 #include "sim/planner/least_time.h"
@@ -11,6 +10,9 @@
 
 namespace spillway {
 namespace {
+
+/// So many sets of recomputed handles are looked at by themselves: each is a rewrite.
+constexpr std::size_t kMostSets = 512;
 
 /// Whether it takes as long whatever XLA fuses to it: a product or attention whose arithmetic
 /// outlasts its memory traffic.
@@ -22,10 +24,11 @@ bool is_arithmetic(const Work& work, const Cost& cost) {
 /// Computations that run inside the loops over layers, in one direction.
 class LoopBodies {
  public:
-  LoopBodies(const Program& program, const ResidualTable& table, InstructionId Residual::*loop_of) {
+  /// Of `program`, which was made of the compiled one and has its bodies at the same ids.
+  LoopBodies(const Program& program, const Evaluator& evaluator, InstructionId Residual::*loop_of) {
     std::vector<ComputationId> open;
-    for (const Residual& residual : table.residuals)
-      open.push_back(body_of(program, residual.*loop_of));
+    for (const Residual& residual : evaluator.residuals().residuals)
+      open.push_back(body_of(evaluator.program(), residual.*loop_of));
     while (!open.empty()) {
       const ComputationId id = open.back();
       open.pop_back();
@@ -155,6 +158,8 @@ void PolicyBounds::add_stacks(std::size_t handle, std::set<BufferId>& counted) {
     if (!counted.insert(residual.stack).second) continue;
     share.on_device += residual.total_bytes;
     share.on_host += residual.total_bytes;
+    // Pipelined copies also run outside of the loops.
+    if (residual.peeled) continue;
     const auto runs = static_cast<double>(multiplicity.runs[residual.forward_loop.computation]);
     share.out += residual.total_bytes / rates.device_to_host * runs;
     share.in += residual.total_bytes / rates.host_to_device * runs;
@@ -180,15 +185,19 @@ PolicyBounds::Repeated PolicyBounds::find_repeated(std::size_t handle) const {
   const Program program = evaluator_.change(policy);
   const CostTable table =
       costs(program, evaluator_.profile(), evaluator_.topology(), evaluator_.cost_table());
+  // What stands in a branch need not run.
+  const Multiplicity sure =
+      multiplicity(program, [](Opcode opcode) { return opcode != Opcode::kConditional; });
   Repeated repeated;
-  for (const auto& [id, runs] : executed_computations(program)) {
-    if (!table.contains(id)) continue;
+  for (const ComputationId id : ids(program.computations)) {
+    if (sure.runs[id] == 0 || !table.contains(id)) continue;
     for (const InstructionIndex i : program[id].instructions()) {
       const std::string_view name = program[id][i].name;
       const std::size_t suffix = name.find(kRecomputedSuffix);
       const Cost& cost = table.cost({id, i});
       if (suffix == std::string_view::npos || !is_arithmetic(table.work({id, i}), cost)) continue;
-      repeated[std::string(name.substr(0, suffix))] = cost.time * static_cast<double>(runs);
+      repeated[std::string(name.substr(0, suffix))] =
+          cost.time * static_cast<double>(sure.runs[id]);
     }
   }
   return repeated;
@@ -200,9 +209,8 @@ template <typename KernelTime, typename CollectiveTime>
 PolicyBounds::Kernels PolicyBounds::add_up(const Program& program, const CostTable& table,
                                            const KernelTime& kernel,
                                            const CollectiveTime& collective) const {
-  const ResidualTable& residuals = evaluator_.residuals();
-  const LoopBodies forward(evaluator_.program(), residuals, &Residual::forward_loop);
-  const LoopBodies backward(evaluator_.program(), residuals, &Residual::backward_loop);
+  const LoopBodies forward(program, evaluator_, &Residual::forward_loop);
+  const LoopBodies backward(program, evaluator_, &Residual::backward_loop);
   const std::vector<ComputationId> order = computation_post_order(program);
   const auto total = [&](const auto& counts, bool is_loop) {
     IdVector<ComputationId, Seconds> times(program.computations.size());
@@ -321,7 +329,9 @@ PolicyBound PolicyBounds::of(const OpenPolicy& policy) {
            std::max(kernels.backward + again, in);
   };
   bound.step = step(kernels_, repeated(policy));
-  if (knows_recomputed)
+  const bool may_find_out =
+      kernels_with_.size() < kMostSets || kernels_with_.contains({recomputed, moves_state});
+  if (knows_recomputed && may_find_out)
     bound.step = std::max(bound.step, step(kernels_with(recomputed, moves_state), Seconds(0)));
   return bound;
 }

@@ -13,6 +13,7 @@
 // a stack and are no such products: they are all that keeping or offloading the others changes.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -66,7 +67,7 @@ class PolicyBounds {
   BaselineFacts facts() const;
 
   /// Of a policy as planned: its copies do not go on beyond the loop that makes or reads them.
-  /// Rewrites the program once for each set of recomputed handles, if it is decided. Not
+  /// Rewrites the program once for each of many sets of recomputed handles, if it is decided. Not
   /// thread-safe.
   PolicyBound of(const OpenPolicy& policy);
 

@@ -1,9 +1,43 @@
 #include "sim/planner/recomputed_bases.h"
 
+#include <set>
+#include <string>
 #include <string_view>
+#include <utility>
 
 namespace spillway {
 namespace {
+
+/// Of each residual, the one that is left of it. What is still saved keeps the name of the
+/// instruction that writes it, with something behind it where the writer was taken apart.
+IdVector<ResidualId, std::optional<ResidualId>> find_again(const Program& before,
+                                                           const ResidualTable& residuals,
+                                                           const Program& after,
+                                                           const ResidualTable& left) {
+  const auto writer = [](const Program& program, const Residual& residual) {
+    return std::pair(program[residual.write.instruction].name, residual.write.operand);
+  };
+  std::map<std::pair<std::string_view, std::uint32_t>, ResidualId> by_writer;
+  for (const ResidualId id : ids(left.residuals))
+    by_writer.emplace(writer(after, left.residuals[id]), id);
+  std::set<std::string_view> writers_before;
+  for (const Residual& residual : residuals.residuals)
+    writers_before.insert(writer(before, residual).first);
+
+  IdVector<ResidualId, std::optional<ResidualId>> now(residuals.residuals.size());
+  for (const ResidualId id : ids(residuals.residuals)) {
+    const auto own = writer(before, residuals.residuals[id]);
+    if (const auto same = by_writer.find(own); same != by_writer.end()) {
+      now[id] = same->second;
+      continue;
+    }
+    const std::string part_of = std::string(own.first) + ".";
+    for (const auto& [other, left_id] : by_writer)
+      if (other.first.starts_with(part_of) && !writers_before.contains(other.first) && !now[id])
+        now[id] = left_id;
+  }
+  return now;
+}
 
 std::shared_ptr<const RecomputedBase> make(const Program& program, const ResidualTable& residuals,
                                            const RecomputeRewrite& recompute,
@@ -12,19 +46,7 @@ std::shared_ptr<const RecomputedBase> make(const Program& program, const Residua
   base->program = recompute.run(recomputed);
   base->memory = find_lifetimes(base->program, text_schedule(base->program).value());
   base->residuals = find_residuals(base->program, base->memory, {});
-  // What is still saved keeps the names of the instructions that write it.
-  std::map<std::string_view, ResidualId> by_writer;
-  for (const ResidualId id : ids(base->residuals.residuals))
-    by_writer.emplace(base->program[base->residuals.residuals[id].write.instruction].name, id);
-  base->now.resize(residuals.residuals.size());
-  for (const ResidualId id : ids(residuals.residuals)) {
-    const std::string_view writer = program[residuals.residuals[id].write.instruction].name;
-    // A writer that was taken apart has its name with something behind it.
-    const auto found = by_writer.lower_bound(writer);
-    if (found != by_writer.end() && found->first.starts_with(writer) &&
-        (found->first == writer || found->first[writer.size()] == '.'))
-      base->now[id] = found->second;
-  }
+  base->now = find_again(program, residuals, base->program, base->residuals);
   return base;
 }
 

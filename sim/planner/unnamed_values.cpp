@@ -318,7 +318,7 @@ class Rows {
     const Computation& computation = program_[id.computation];
     UnnamedValue value;
     value.instruction = std::string(program_[id].name);
-    value.shape = computation.shape_of(at);
+    value.shape = to_string(computation.shape_of(at));
     value.bytes_per_layer = body_.graph.values[v].bytes;
     value.total_bytes = value.bytes_per_layer * body_.layers();
     value.source = source_line(program_, id);

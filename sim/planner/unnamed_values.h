@@ -16,7 +16,7 @@ namespace spillway {
 /// A value of the backward body that is computed again there.
 struct UnnamedValue {
   std::string instruction;  ///< that makes it, in the planned program
-  Shape shape;
+  std::string shape;        ///< "f32[2,32,8192]"
   Bytes bytes_per_layer, total_bytes;
   std::string source;   ///< "attention_op.py:2865", where XLA tells it
   std::string op_name;  ///< JAX operation

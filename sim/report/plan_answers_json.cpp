@@ -57,7 +57,7 @@ Json unnamed_json(const PlanAnswers& answers) {
     Json values = Json::array();
     for (const UnnamedValue& value : row.values)
       values.push_back({{"instruction", value.instruction},
-                        {"shape", to_string(value.shape)},
+                        {"shape", value.shape},
                         {"bytes_per_layer", value.bytes_per_layer.value()},
                         {"total_bytes", value.total_bytes.value()},
                         {"source", value.source},

@@ -69,7 +69,7 @@ std::string unnamed_text(const PlanAnswers& answers) {
     const WorthSaving& row = answers.unnamed[k];
     text += k == 0 ? "Worth a checkpoint_name, saved beside what the plan saves\n" : "";
     for (const UnnamedValue& value : row.values)
-      text += fmt::format("  {} of {}{}{}: {} a layer\n", to_string(value.shape), value.instruction,
+      text += fmt::format("  {} of {}{}{}: {} a layer\n", value.shape, value.instruction,
                           value.source.empty() ? "" : ", " + value.source,
                           value.op_name.empty() ? "" : ", " + last_part(value.op_name),
                           format_bytes(value.bytes_per_layer));

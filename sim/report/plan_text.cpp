@@ -93,14 +93,19 @@ std::string why_lines(const PlanReport& report) {
   return table.text(0);
 }
 
+/// Whole as long as a person reads the digits.
+std::string count_text(double count) {
+  return count < 1e7 ? fmt::format("{:.0f}", count) : fmt::format("{:.3g}", count);
+}
+
 /// Of a plan that does not fit, what `best` is.
 std::string closest_text(const PlanResult& plan) {
   const Bytes least_hbm =
       std::ranges::min_element(plan.pareto, {}, &PolicyCase::peak_device)->peak_device;
   return fmt::format(
-      "None of {:.0f} policies {}, {} simulated. {} misses {} in all: it needs {} of HBM (a "
+      "None of {} policies {}, {} simulated. {} misses {} in all: it needs {} of HBM (a "
       "fraction of {:.2f}) and {} of the host. The least HBM that any simulated needs is {}.",
-      plan.policies, plan.proven ? "fits" : "was found to fit", plan.simulated,
+      count_text(plan.policies), plan.proven ? "fits" : "was found to fit", plan.simulated,
       plan.proven ? "The closest" : "The closest found",
       format_bytes(plan.best.fit.over_hbm + plan.best.fit.over_host),
       format_bytes(plan.best.peak_device), plan.best.fit.smallest_fraction,
@@ -109,15 +114,17 @@ std::string closest_text(const PlanResult& plan) {
 
 std::string bound_text(const PlanResult& plan) {
   if (!plan.fits) return closest_text(plan);
+  const bool all_simulated = static_cast<double>(plan.simulated) >= plan.policies;
   if (plan.proven)
     return fmt::format(
-        "Best of all {:.0f} policies: none of the others is faster and fits ({} simulated, bounds "
-        "leave out the rest).",
-        plan.policies, plan.simulated);
+        "Best of all {} policies: none of the others is faster and fits{}.",
+        count_text(plan.policies),
+        all_simulated ? ""
+                      : fmt::format(" ({} simulated, bounds leave out the rest)", plan.simulated));
   return fmt::format(
-      "Best of {} policies simulated, of {:.3g}; none of the others that fits is faster than {} "
-      "(gap {:.1f} %).",
-      plan.simulated, plan.policies, format_seconds(plan.lower_bound), plan.gap * 100);
+      "Best of {} policies simulated, of {}; none of the others that fits is faster than {} (gap "
+      "{:.1f} %).",
+      plan.simulated, count_text(plan.policies), format_seconds(plan.lower_bound), plan.gap * 100);
 }
 
 /// The program as it was compiled; null when that is no row of the plan.
@@ -133,14 +140,24 @@ std::string fit_phrase(const PolicyCase& c) {
                      format_bytes(c.host), format_seconds(c.step));
 }
 
+/// Whether there is a sidecar that names nothing of the program, although it saves something.
+bool has_foreign_names(const PlanReport& report) {
+  return report.has_names && !report.unmatched.empty() &&
+         std::ranges::none_of(report.plan.handles, is_name);
+}
+
 /// The answer in a sentence or two, before anything else.
 std::string verdict(const PlanReport& report) {
   const PlanResult& plan = report.plan;
   const PolicyCase* const compiled = as_compiled(plan);
   std::string text;
+  if (has_foreign_names(report))
+    text +=
+        "No name of the sidecar fits a residual of this program: it is another program's, or what "
+        "it names is not saved. Only state is decided here.\n";
   if (compiled)
-    text = compiled->fit.fits ? "Fits as compiled: " + fit_phrase(*compiled) + ".\n"
-                              : "Does not fit as compiled: " + fit_text(*compiled) + ".\n";
+    text += compiled->fit.fits ? "Fits as compiled: " + fit_phrase(*compiled) + ".\n"
+                               : "Does not fit as compiled: " + fit_text(*compiled) + ".\n";
   if (!plan.fits)
     return text + fmt::format("NOTHING FITS. The closest{}: {}: {}; {}.\n",
                               plan.proven ? "" : " found",
@@ -154,8 +171,9 @@ std::string verdict(const PlanReport& report) {
   const double gain = (compiled->step - plan.best.step).value() / compiled->step.value();
   if (gain < kModelError)
     text += fmt::format(
-        "That is {:.1f} % faster than as compiled, less than the model is sure of: moving nothing "
-        "is as good.\n",
+        "That is {:.1f} % faster than as compiled, less than the model is sure of: leaving it as "
+        "it "
+        "is is as good.\n",
         100 * gain);
   return text;
 }
@@ -205,6 +223,10 @@ std::string assumed_text(const PlanReport& report) {
   std::string text;
   for (const std::string& assumption : report.best_run.assumptions)
     text += "Assumed: " + assumption + "\n";
+  if (report.budget.pool_is_stated)
+    text +=
+        "Assumed: XLA orders with the pool as its aim, as on a live device: under another limit a "
+        "policy may need more HBM or less, and more time or less\n";
   if (report.jaxlib_is_assumed)
     text += fmt::format("Assumed: jaxlib {}, for want of --jaxlib\n", to_string(report.jaxlib));
   return text;
@@ -250,7 +272,9 @@ std::string render_text(const PlanReport& report) {
                       report.budget.host_origin);
   for (const Diagnostic& diagnostic : report.diagnostics)
     if (diagnostic.severity == Severity::kError) text += to_text(diagnostic) + "\n";
-  if (plan.handles.empty()) return text + only_case_text(report) + user_flags_tail(report);
+  if (plan.handles.empty())
+    return text + only_case_text(report) + answers_text(plan, report.answers) +
+           user_flags_tail(report);
   text += verdict(report) + "\n";
   text += cases_text(report) + "\n" + bound_text(plan) + "\n" + split_line(plan) + "\n" +
           why_lines(report) + "\n";
@@ -274,8 +298,8 @@ std::string render_text(const PlanReport& report) {
   text += warning_lines(report);
   if (!report.has_names && std::ranges::any_of(plan.handles, is_name))
     text +=
-        "Residuals are called r0, r1, …; with --names they have names, and what to set is "
-        "printed.\n";
+        "Residuals are numbered (r0, or u0 where layers are not scanned); with --names they have "
+        "names, and what to set is printed.\n";
   text += fmt::format(
       "Steps are simulated, in the order that XLA would make; against programs that it compiled "
       "they were off by up to {:.0f} %.\n",

@@ -196,7 +196,11 @@ void add_version(const VerifySides& sides, std::vector<Cause>& causes) {
 
 /// The program that the plan was made from, although the plan changes something.
 bool is_not_recompiled(const VerifyReport& report, const VerifySides& sides) {
-  return sides.identity.fingerprint == sides.plan.program.fingerprint && !report.not_done.empty();
+  const bool moves_state = std::ranges::any_of(kStateClasses, [&sides](StateClass kind) {
+    return host_of(sides.plan.state, kind) != host_of(sides.state, kind);
+  });
+  return sides.identity.fingerprint == sides.plan.program.fingerprint &&
+         (moves_state || !report.not_done.empty());
 }
 
 }  // namespace

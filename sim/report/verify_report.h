@@ -46,6 +46,7 @@ struct Cause {
 
 struct VerifyReport {
   std::string program_name, path, plan_path, hardware;
+  bool is_other_machine = false;  ///< than the plan's: times are shown, and not judged
   std::vector<std::pair<std::string, Choice>> policy;
   std::vector<VerifiedFigure> figures;
   std::vector<NotDone> not_done;

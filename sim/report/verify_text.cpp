@@ -126,9 +126,11 @@ std::string render_text(const VerifyReport& report) {
   text += excess_text("in pinned host memory", report.host_arrays);
   text += excess_text("offloads of a step", report.offloads);
   text += excess_text("reloads of a step", report.reloads);
-  text +=
-      "\nBoth steps are simulated on the plan's machine: memory, copies and products are the "
-      "compiled program's own, times are the model's.\n";
+  text += report.is_other_machine
+              ? "\nThe compiled step is simulated on another machine than the planned one: times "
+                "are not compared.\n"
+              : "\nBoth steps are simulated on the plan's machine: memory, copies and products are "
+                "the compiled program's own, times are the model's.\n";
   for (const std::string& assumption : report.assumptions) text += "Assumed: " + assumption + "\n";
   return text;
 }

@@ -1,6 +1,7 @@
 // plan --out, whatif --out and verify: what is written, and what is said of it once it is compiled.
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/run.h"
@@ -15,6 +16,7 @@ using testing::check_refused;
 using testing::read_text;
 using testing::Run;
 using testing::run_spillway;
+using testing::source_path;
 using testing::TemporaryFolder;
 
 constexpr const char* kKeep =
@@ -143,6 +145,43 @@ TEST_CASE("one plan a file, and over nothing that was read") {
   check_refused(
       std::string("plan ") + kKeep + "--out " + folder.path("nowhere/plan.yaml"), 74,
       folder.path("nowhere/plan.yaml") + ": error: cannot be written: No such file or directory\n");
+}
+
+TEST_CASE("a plan is written through a link, which stays one") {
+  const TemporaryFolder folder;
+  const std::string target = folder.write("target.yaml", "old");
+  std::filesystem::create_symlink(target, folder.path("link.yaml"));
+  CHECK(run_spillway(whatif(folder.path("link.yaml"))).exit_code == 0);
+  CHECK(std::filesystem::is_symlink(folder.path("link.yaml")));
+  CHECK(read_text(target).starts_with("# "));
+}
+
+TEST_CASE("a plan for no device, and times on another machine") {
+  const TemporaryFolder folder;
+  std::string text = read_text(source_path("examples/jax/plans/offload_qkv.yaml"));
+  const std::string devices = "devices: 8";
+  text.replace(text.find(devices), devices.size(), "devices: 0");
+  const Run none =
+      run_spillway("verify " + folder.write("none.yaml", text) + " " + dump_with_names("keep"));
+  CHECK(none.exit_code == 3);
+  CHECK(none.out == "");
+  // What h100 takes says nothing about a plan for gb200.
+  const Run other = run_spillway(std::string("verify ") + kPlan + dump_with_names("offload_qkv") +
+                                 kLenient + " --hw h100");
+  CHECK(other.exit_code == 0);
+  CHECK(other.out.find("simulated on another machine") != std::string::npos);
+}
+
+TEST_CASE("a sidecar of another program is said to be that, before anything else") {
+  const TemporaryFolder folder;
+  std::string names = read_text(source_path("examples/jax/dumps/keep/names.json"));
+  // All its arrays are of another type.
+  for (std::size_t at; (at = names.find("bfloat16")) != std::string::npos;)
+    names.replace(at, 8, "float64");
+  const Run run = run_spillway("plan examples/jax/dumps/keep --hw gb200 --names " +
+                               folder.write("names.json", names));
+  CHECK(run.out.find("No name of the sidecar fits a residual of this program") <
+        run.out.find("Does not fit as compiled"));
 }
 
 }  // namespace

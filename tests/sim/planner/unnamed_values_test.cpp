@@ -54,7 +54,7 @@ TEST_CASE("attention's statistics are worth a name where its output has one, to 
     REQUIRE(found.size() == 1);
     REQUIRE(found[0].values.size() == 1);
     const UnnamedValue& value = found[0].values[0];
-    CHECK(to_string(value.shape) == row.shape);
+    CHECK(value.shape == row.shape);
     CHECK(value.bytes_per_layer == Bytes(row.bytes));
     CHECK(found[0].bytes == Bytes(row.bytes * row.layers));
     CHECK(value.source.find("attention_op.py:") != std::string::npos);
@@ -91,8 +91,8 @@ TEST_CASE("without a name for attention's output it is found with the statistics
   const auto found = find_unnamed_values(evaluator, compiled_policy(evaluator.handles()));
   REQUIRE(!found.empty());
   REQUIRE(found[0].values.size() == 2);
-  CHECK(to_string(found[0].values[0].shape) == "bf16[8,32,8192,128]");
-  CHECK(to_string(found[0].values[1].shape) == "f32[8,32,8192]");
+  CHECK(found[0].values[0].shape == "bf16[8,32,8192,128]");
+  CHECK(found[0].values[1].shape == "f32[8,32,8192]");
   for (std::size_t k = 1; k < found.size(); ++k)
     CHECK(ratio(found[k].spared(), found[0].spared()) * ratio(found[0].bytes, found[k].bytes) <= 1);
 }

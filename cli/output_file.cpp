@@ -50,8 +50,8 @@ std::optional<Error> overwrites_input(const std::string& option, const std::stri
     if (!name.empty() && ::stat(name.c_str(), &input) == 0 && input.st_dev == target.st_dev &&
         input.st_ino == target.st_ino)
       return Error{ErrorKind::kUsage,
-                   option + " " + spillway::quoted(path) + " is the file that is read as " + spillway::quoted(name) +
-                       ", and would be overwritten",
+                   option + " " + spillway::quoted(path) + " is the file that is read as " +
+                       spillway::quoted(name) + ", and would be overwritten",
                    {},
                    "",
                    "give it another name"};

@@ -54,9 +54,7 @@ Result<Machine> machine_of(const VerifyOptions& options, const PlanFile& plan,
                            const Program& program, const Surroundings& surroundings) {
   MachineOptions machine = options.machine;
   if (machine.hardware.empty()) machine.hardware = plan.hardware;
-  if (machine.topology.empty() && plan.topology)
-    machine.topology =
-        std::to_string(plan.topology->hosts) + "x" + std::to_string(plan.topology->gpus);
+  if (machine.topology.empty() && plan.topology) machine.topology = to_string(*plan.topology);
   return find_machine(machine, surroundings, program.device_count());
 }
 

@@ -16,4 +16,11 @@ std::string format_flops(Flops flops);
 /// "35,390,123": digits in groups of three.
 std::string format_count(std::int64_t n);
 
+/// A difference with its sign, "+" for none: format is one of the above.
+template <typename Quantity>
+std::string signed_text(Quantity difference, std::string (*format)(Quantity)) {
+  return difference < Quantity(0) ? "-" + format(Quantity(0) - difference)
+                                  : "+" + format(difference);
+}
+
 }  // namespace spillway

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 
 namespace spillway {
@@ -40,6 +41,24 @@ Error wrong_grid(std::int64_t devices, const HardwareProfile& profile, HostGrid 
 }
 
 }  // namespace
+
+std::string to_string(HostGrid grid) {
+  return std::to_string(grid.hosts) + "x" + std::to_string(grid.gpus);
+}
+
+std::optional<HostGrid> parse_host_grid(std::string_view text) {
+  const auto read = [](std::string_view number, std::int64_t& out) {
+    const char* const end = number.data() + number.size();
+    const auto [at, failed] = std::from_chars(number.data(), end, out);
+    return failed == std::errc() && at == end && out > 0;
+  };
+  const std::size_t x = text.find('x');
+  HostGrid grid;
+  if (x == std::string_view::npos || !read(text.substr(0, x), grid.hosts) ||
+      !read(text.substr(x + 1), grid.gpus))
+    return std::nullopt;
+  return grid;
+}
 
 Topology make_topology(std::int64_t devices, const HardwareProfile& profile) {
   check(devices > 0, "a program runs on no device");

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/base/result.h"
@@ -26,6 +27,9 @@ struct Topology {
 struct HostGrid {
   std::int64_t hosts = 1, gpus = 1;
 };
+/// "32x4", and back; empty for what is none, or has no host or no GPU.
+std::string to_string(HostGrid grid);
+std::optional<HostGrid> parse_host_grid(std::string_view text);
 
 /// Groups fill domains evenly: the largest divisor of `devices` that fits the profile's domain
 /// (128 devices, domains of 72: 64 + 64).

@@ -21,8 +21,8 @@ namespace spillway {
 
 inline constexpr std::string_view kPlanFileSchema = "spillway.plan_file/1";
 
-/// Which program a plan was made from. The fingerprint is of opcodes, shapes and operands; the rest is what
-/// they share when only the policy differs.
+/// Which program a plan was made from. The fingerprint is of opcodes, shapes and operands; the rest
+/// is what they share when only the policy differs.
 struct ProgramIdentity {
   std::string name;         ///< of the module
   std::string fingerprint;  ///< of its instructions, shapes and operands: 16 hex digits

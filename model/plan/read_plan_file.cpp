@@ -177,10 +177,9 @@ class PlanReader {
   }
   void scalar(const std::string& what, const YamlNode& node, HostGrid& out) {
     if (!is_scalar(what, node, example(out))) return;
-    const std::string_view text = node.scalar;
-    const std::size_t x = text.find('x');
-    if (x == std::string_view::npos || !read_number(text.substr(0, x), out.hosts) ||
-        !read_number(text.substr(x + 1), out.gpus) || out.hosts < 1 || out.gpus < 1)
+    if (const auto grid = parse_host_grid(node.scalar))
+      out = *grid;
+    else
       refuse(what, node, "hosts x GPUs, for example " + example(out));
   }
 

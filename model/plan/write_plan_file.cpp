@@ -109,9 +109,7 @@ class PlanWriter {
   void scalar(Choice choice) { out_ << std::string(name_of(choice)); }
   void scalar(StateClass kind) { out_ << std::string(name_of(kind)); }
   void scalar(const JaxlibVersion& version) { out_ << YAML::DoubleQuoted << to_string(version); }
-  void scalar(const HostGrid& grid) {
-    out_ << YAML::DoubleQuoted << std::to_string(grid.hosts) + "x" + std::to_string(grid.gpus);
-  }
+  void scalar(const HostGrid& grid) { out_ << YAML::DoubleQuoted << to_string(grid); }
 
   YAML::Emitter& out_;
 };

@@ -21,12 +21,14 @@ std::optional<Error> CaseBook::simulate(std::vector<Policy> policies) {
   std::erase_if(policies, [this](const Policy& policy) { return cases_.contains(policy); });
   std::vector<std::optional<Result<PolicyCase>>> results(policies.size());
   for_each_piece(policies.size(), threads_, [&](std::size_t k) {
-    results[k] = policies[k] == compiled_ ? evaluator_.evaluate(policies[k])
-                                          : evaluator_.evaluate(policies[k], order_);
+    results[k] = evaluator_.evaluate_planned(policies[k], order_);
   });
   for (std::size_t k = 0; k < policies.size(); ++k) {
     if (!results[k]->ok()) return results[k]->error();
-    cases_.emplace(policies[k], *std::move(*results[k]));
+    const auto known = cases_.emplace(policies[k], *std::move(*results[k])).first;
+    const bool may_be_best = is_allowed(evaluator_.handles(), known->first);
+    if (may_be_best && (best_ == nullptr || is_better(known->second, *best_)))
+      best_ = &known->second;
   }
   return std::nullopt;
 }
@@ -39,12 +41,8 @@ std::vector<PolicyCase> CaseBook::allowed() const {
 }
 
 const PolicyCase& CaseBook::best() const {
-  const PolicyCase* best = nullptr;
-  for (const auto& [policy, outcome] : cases_)
-    if (is_allowed(evaluator_.handles(), policy) && (best == nullptr || is_better(outcome, *best)))
-      best = &outcome;
-  check(best != nullptr, "no policy was simulated that may be proposed");
-  return *best;
+  check(best_ != nullptr, "no policy was simulated that may be proposed");
+  return *best_;
 }
 
 }  // namespace spillway

@@ -22,10 +22,9 @@ class CaseBook {
   /// one, which has the order of its program. What comes out does not depend on the number of
   /// threads.
   CaseBook(const Evaluator& evaluator, const ScheduleSettings& order, std::size_t threads)
-      : evaluator_(evaluator),
-        order_(order),
-        threads_(threads),
-        compiled_(compiled_policy(evaluator.handles())) {}
+      : evaluator_(evaluator), order_(order), threads_(threads) {}
+
+  CaseBook(const CaseBook&) = delete;  // the best points into it
 
   /// Simulates those that are not known yet. An error: the first for which that failed.
   std::optional<Error> simulate(std::vector<Policy> policies);
@@ -41,8 +40,8 @@ class CaseBook {
   const Evaluator& evaluator_;
   ScheduleSettings order_;
   std::size_t threads_;
-  Policy compiled_;
   std::map<Policy, PolicyCase> cases_;
+  const PolicyCase* best_ = nullptr;  ///< in `cases_`
 };
 
 }  // namespace spillway

@@ -254,6 +254,17 @@ Result<PolicyCase> Evaluator::evaluate(const Policy& policy,
   return run(policy, ordered->program, ordered->schedule);
 }
 
+Result<PolicyCase> Evaluator::evaluate_planned(const Policy& policy,
+                                               const ScheduleSettings& order) const {
+  return policy == compiled_policy(handles_) ? evaluate(policy) : evaluate(policy, order);
+}
+
+Result<Program> Evaluator::rewrite_planned(const Policy& policy,
+                                           const ScheduleSettings& order) const {
+  if (policy == compiled_policy(handles_)) return program_;
+  return rewrite(policy, order);
+}
+
 Result<PolicyCase> Evaluator::run(const Policy& policy, const Program& program,
                                   const Schedule& schedule) const {
   const Result<SimResult> simulated =
@@ -261,16 +272,6 @@ Result<PolicyCase> Evaluator::run(const Policy& policy, const Program& program,
                {.base_costs = &costs_, .copy_streams = copy_streams_, .explains = false});
   if (!simulated.ok()) return simulated.error();
   return case_of(policy, *simulated);
-}
-
-/// Stacks that some policy moves.
-std::set<BufferId> Evaluator::touched_stacks() const {
-  std::set<BufferId> stacks;
-  for (const Residual& residual : residuals_.residuals) stacks.insert(residual.stack);
-  for (const Handle& handle : handles_)
-    if (handle.state && handle.fixed_because.empty())
-      stacks.merge(stacks_of_state(program_, memory_, state_, *handle.state));
-  return stacks;
 }
 
 }  // namespace spillway

@@ -71,14 +71,15 @@ class Evaluator {
   Result<Program> rewrite(const Policy& policy, const ScheduleSettings& settings) const;
   /// An error: it cannot be simulated (simulate.h).
   Result<PolicyCase> evaluate(const Policy& policy) const;
+  /// As plans have it: the compiled policy in the order of its program, others in XLA's under
+  /// `order`.
+  Result<PolicyCase> evaluate_planned(const Policy& policy, const ScheduleSettings& order) const;
+  Result<Program> rewrite_planned(const Policy& policy, const ScheduleSettings& order) const;
   /// The same, ordered anew as XLA would under flags. Refused: an order by a profile, and
   /// pipelining where the policy is not the compiled one.
   Result<PolicyCase> evaluate(const Policy& policy, const ScheduleSettings& settings) const;
   /// One step of a program that was made of this one, in the order of its text.
   Result<SimResult> simulate_program(const Program& program) const;
-
-  /// Stacks that some policy moves.
-  std::set<BufferId> touched_stacks() const;
 
  private:
   struct Ordered {

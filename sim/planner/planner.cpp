@@ -17,11 +17,6 @@ namespace {
 
 constexpr std::size_t kAlternatives = 3;
 
-template <typename Q>
-std::string signed_text(Q difference, std::string (*format)(Q)) {
-  return difference < Q(0) ? "-" + format(Q(0) - difference) : "+" + format(difference);
-}
-
 Policy with(Policy policy, std::size_t handle, Choice choice) {
   policy[handle] = choice;
   return policy;

@@ -6,6 +6,7 @@
 #include "model/cost/run_time.h"
 #include "model/program/call_graph.h"
 #include "sim/planner/least_time.h"
+#include "sim/rewrite/offload_state.h"
 #include "sim/rewrite/recompute.h"
 
 namespace spillway {
@@ -64,8 +65,13 @@ Seconds collective_time(const Program& program, const CostTable& table, Instruct
 /// Kernels that read, write or make one of the program's stacks.
 class StackKernels {
  public:
-  explicit StackKernels(const Evaluator& evaluator)
-      : evaluator_(evaluator), stacks_(evaluator.touched_stacks()) {}
+  explicit StackKernels(const Evaluator& evaluator) : evaluator_(evaluator) {
+    for (const Residual& residual : evaluator.residuals().residuals) stacks_.insert(residual.stack);
+    for (const Handle& handle : evaluator.handles())
+      if (handle.state && handle.fixed_because.empty())
+        stacks_.merge(stacks_of_state(evaluator.program(), evaluator.memory(), evaluator.state(),
+                                      *handle.state));
+  }
 
   bool contains(InstructionId id) const {
     const Program& program = evaluator_.program();
@@ -127,6 +133,7 @@ PolicyBounds::PolicyBounds(const Evaluator& evaluator) : evaluator_(evaluator) {
 void PolicyBounds::find_shares() {
   const std::vector<Handle>& handles = evaluator_.handles();
   always_ = sum_totals(evaluator_.memory()).argument;
+  const Multiplicity multiplicity = spillway::multiplicity(evaluator_.program());
   std::set<BufferId> counted;
   shares_.resize(handles.size());
   for (std::size_t k = 0; k < handles.size(); ++k) {
@@ -137,7 +144,7 @@ void PolicyBounds::find_shares() {
       shares_[k].on_host = host;  // what else may go there is not counted
       always_ -= shares_[k].on_device;
     }
-    add_stacks(k, counted);
+    add_stacks(k, multiplicity, counted);
     add_unrolled(k, counted);
     if (!is_name(handle) || !handle.saved_because.empty()) continue;
     recomputable_.insert(k);
@@ -149,9 +156,9 @@ void PolicyBounds::find_shares() {
 }
 
 /// Each stack once, at the first handle that has it.
-void PolicyBounds::add_stacks(std::size_t handle, std::set<BufferId>& counted) {
+void PolicyBounds::add_stacks(std::size_t handle, const Multiplicity& multiplicity,
+                              std::set<BufferId>& counted) {
   const HostRates rates = host_rates(evaluator_.profile(), evaluator_.topology());
-  const Multiplicity multiplicity = spillway::multiplicity(evaluator_.program());
   Share& share = shares_[handle];
   for (const ResidualId id : evaluator_.handles()[handle].residuals) {
     const Residual& residual = evaluator_.residuals().residuals[id];

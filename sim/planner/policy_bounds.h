@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "model/program/call_graph.h"
 #include "sim/planner/baselines.h"
 #include "sim/planner/evaluate.h"
 
@@ -90,7 +91,8 @@ class PolicyBounds {
   };
 
   void find_shares();
-  void add_stacks(std::size_t handle, std::set<BufferId>& counted);
+  void add_stacks(std::size_t handle, const Multiplicity& multiplicity,
+                  std::set<BufferId>& counted);
   void add_unrolled(std::size_t handle, std::set<BufferId>& counted);
   Repeated find_repeated(std::size_t handle) const;
   template <typename KernelTime, typename CollectiveTime>

@@ -8,13 +8,9 @@ Result<PlannedStep> make_planned_step(const Evaluator& evaluator, const PlanResu
                                       const PolicyCase& outcome) {
   PlannedStep step;
   step.outcome = outcome;
-  if (outcome.policy == compiled_policy(plan.handles)) {
-    step.program = evaluator.rewrite(outcome.policy);
-  } else {
-    Result<Program> program = evaluator.rewrite(outcome.policy, plan.order);
-    if (!program.ok()) return program.error();
-    step.program = std::move(program).value();
-  }
+  Result<Program> program = evaluator.rewrite_planned(outcome.policy, plan.order);
+  if (!program.ok()) return program.error();
+  step.program = std::move(program).value();
   step.memory = assign_memory(step.program, text_schedule(step.program).value());
   return step;
 }

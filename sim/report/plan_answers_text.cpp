@@ -14,11 +14,6 @@ namespace {
 /// Values worth a name that are told; JSON has all.
 constexpr std::size_t kUnnamedRows = 3;
 
-template <typename Q>
-std::string with_sign(Q difference, std::string (*format)(Q)) {
-  return difference < Q(0) ? "-" + format(Q(0) - difference) : "+" + format(difference);
-}
-
 std::string saved_text(Bytes saved) {
   return saved < Bytes(0) ? "raises it by " + format_bytes(Bytes(0) - saved) : format_bytes(saved);
 }
@@ -43,7 +38,7 @@ std::string moves_text(const PlanResult& plan, const PlanAnswers& answers) {
   for (const MoveEffect& effect : answers.moves) {
     const Handle& handle = plan.handles[effect.handle];
     table.add({handle.name, format_bytes(effect.moved()), saved_text(effect.saved_at_peak),
-               with_sign(effect.added, format_seconds), format_seconds(effect.link),
+               signed_text(effect.added, format_seconds), format_seconds(effect.link),
                window_text(handle), format_seconds(effect.window),
                fmt::format("{:.2f}", effect.load())});
   }

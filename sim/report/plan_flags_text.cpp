@@ -11,11 +11,6 @@ namespace {
 
 std::string effect_text(const Setting& flag) {
   if (!flag.effect) return "not simulated";
-  const auto signed_text = [](auto difference, auto format) {
-    using Quantity = decltype(difference);
-    return difference < Quantity(0) ? "-" + format(Quantity(0) - difference)
-                                    : "+" + format(difference);
-  };
   return signed_text(flag.effect->step, format_seconds) + " a step, " +
          signed_text(flag.effect->peak_device, format_bytes) + " of HBM";
 }

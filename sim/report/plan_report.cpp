@@ -56,10 +56,7 @@ AdviceContext advice_context(const PlanReport& report) {
 
 /// The best policy's program, and one step of it in detail.
 std::optional<Error> run_best(const Evaluator& evaluator, PlanReport& report) {
-  const Policy& policy = report.plan.best.policy;
-  Result<Program> planned = policy == compiled_policy(report.plan.handles)
-                                ? Result<Program>(evaluator.program())
-                                : evaluator.rewrite(policy, report.plan.order);
+  Result<Program> planned = evaluator.rewrite_planned(report.plan.best.policy, report.plan.order);
   if (!planned.ok()) return planned.error();
   report.planned = std::move(planned).value();
   Result<SimResult> run = evaluator.simulate_program(report.planned);

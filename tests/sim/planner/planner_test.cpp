@@ -87,9 +87,7 @@ std::vector<Policy> all_policies(const std::vector<Handle>& handles) {
 
 /// As the planner does: the compiled policy in its own order, others in XLA's.
 PolicyCase case_of(const Evaluator& evaluator, const Policy& policy) {
-  return value_or_fail(policy == compiled_policy(evaluator.handles())
-                           ? evaluator.evaluate(policy)
-                           : evaluator.evaluate(policy, evaluator.default_order()));
+  return value_or_fail(evaluator.evaluate_planned(policy, evaluator.default_order()));
 }
 
 std::vector<PolicyCase> evaluate_all(const Evaluator& evaluator) {

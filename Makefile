@@ -3,7 +3,7 @@
 
 BUILD    := build/release
 PACKAGES := cmake ninja-build g++ coinor-libcbc-dev libboost-graph-dev libcli11-dev libfmt-dev \
-            libprotobuf-dev protobuf-compiler libyaml-cpp-dev nlohmann-json3-dev zlib1g-dev doctest-dev python3 \
+            libprotobuf-dev libsqlite3-dev protobuf-compiler libyaml-cpp-dev nlohmann-json3-dev zlib1g-dev doctest-dev python3 \
             python3-yaml python3-venv nodejs
 SPILLWAY := $(BUILD)/cli/spillway
 DUMPS    := examples/jax/dumps

@@ -23,12 +23,18 @@ function(spillway_compile_options target)
   endif()
 endfunction()
 
-# spillway_library(name): a static library of every source and header below the current folder.
+# spillway_library(name [EXCLUDE regex]): a static library of every source and header below the
+# current folder, but for those whose path the expression matches.
 # Headers are included by their path from the top of the repository and each is compiled alone by
 # the target all_verify_interface_header_sets.
 function(spillway_library name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "*.cpp")
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS "*.h")
+  cmake_parse_arguments(PARSE_ARGV 1 library "" "EXCLUDE" "")
+  if(library_EXCLUDE)
+    list(FILTER sources EXCLUDE REGEX "${library_EXCLUDE}")
+    list(FILTER headers EXCLUDE REGEX "${library_EXCLUDE}")
+  endif()
   add_library(${name} STATIC ${sources})
   target_sources(${name} PUBLIC FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}" FILES ${headers})
   set_target_properties(${name} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)

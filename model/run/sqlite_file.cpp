@@ -49,6 +49,8 @@ Result<SqliteFile> SqliteFile::open(const std::string& path) {
                                      SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, nullptr);
   SqliteFile file(path, std::unique_ptr<sqlite3, Close>(opened));
   if (status != SQLITE_OK) return error_in_file(path, "cannot be opened as a database");
+  // Without this a database that is cut would not be read at all; nothing is ever written.
+  (void)file.each("PRAGMA writable_schema=ON", [](const SqliteRow&) {});
   if (auto error = file.each("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')",
                              [&](const SqliteRow& row) { file.tables_.emplace_back(row.text(0)); }))
     return *error;

@@ -54,10 +54,10 @@ class PlaneReader {
   void run() {
     const auto is_stream = [](const pb::XLine& line) { return line.name().starts_with("Stream "); };
     const bool has_streams = std::ranges::any_of(plane_.lines(), is_stream);
-    for (const pb::XLine& line : plane_.lines()) {
-      if (has_streams ? is_stream(line) : line.name() == "XLA Ops") read_line(line);
-      derived_only = derived_only || (!has_streams && line.name() == "XLA Ops");
-    }
+    const auto is_derived = [](const pb::XLine& line) { return line.name() == "XLA Ops"; };
+    derived_only = !has_streams && std::ranges::any_of(plane_.lines(), is_derived);
+    for (const pb::XLine& line : plane_.lines())
+      if (derived_only ? is_derived(line) : is_stream(line)) read_line(line);
   }
 
   bool derived_only = false;
@@ -132,7 +132,7 @@ std::int64_t earliest_line(const pb::XSpace& space) {
   for (const pb::XPlane& plane : space.planes())
     if (device_of(plane))
       for (const pb::XLine& line : plane.lines())
-        earliest = std::min(earliest, line.timestamp_ns());
+        if (!line.events().empty()) earliest = std::min(earliest, line.timestamp_ns());
   return earliest == std::numeric_limits<std::int64_t>::max() ? 0 : earliest;
 }
 

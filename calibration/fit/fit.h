@@ -65,7 +65,7 @@ struct CopyCurve {
 
 struct Fit {
   HardwareProfile profile;
-  std::vector<FittedFigure> figures;  ///< in the order of the file, then those beside it
+  std::vector<FittedFigure> figures;  ///< kernels, host, link, fabric, then those beside profiles
   std::vector<CopyCurve> curves;
   std::vector<Warning> warnings;  ///< of the fit; those of the readers are in the measurements
 };

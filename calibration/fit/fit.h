@@ -15,8 +15,8 @@
 namespace spillway::calibration {
 
 struct FitOptions {
-  std::string id;          ///< of the result; empty: that of the base
-  std::string name;        ///< likewise
+  std::string id{};        ///< of the result; empty: that of the base
+  std::string name{};      ///< likewise
   std::uint64_t seed = 1;  ///< of the bootstrap
   int draws = 1000;        ///< of the bootstrap
   double confidence = 0.95;

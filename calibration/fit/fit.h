@@ -15,8 +15,8 @@
 namespace spillway::calibration {
 
 struct FitOptions {
-  std::string id;          ///< of the result; empty: that of the base
-  std::string name;        ///< likewise
+  std::string id{};        ///< of the result; empty: that of the base
+  std::string name{};      ///< likewise
   std::uint64_t seed = 1;  ///< of the bootstrap
   int draws = 1000;        ///< of the bootstrap
   double confidence = 0.95;
@@ -65,7 +65,7 @@ struct CopyCurve {
 
 struct Fit {
   HardwareProfile profile;
-  std::vector<FittedFigure> figures;  ///< in the order of the file, then those beside it
+  std::vector<FittedFigure> figures;  ///< kernels, host, link, fabric, then those beside profiles
   std::vector<CopyCurve> curves;
   std::vector<Warning> warnings;  ///< of the fit; those of the readers are in the measurements
 };

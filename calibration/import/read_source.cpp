@@ -10,6 +10,7 @@
 #include "calibration/import/nvidia_smi.h"
 #include "calibration/import/perf_tables.h"
 #include "calibration/import/run_samples.h"
+#include "calibration/read_probe.h"
 #include "model/base/read_file.h"
 #include "model/run/read_run.h"
 
@@ -38,8 +39,9 @@ bool is_device_put(std::string_view text) {
   return has(text, "device_put") && !has(text, "traceEvents");
 }
 
-Result<Measurements> read_text(std::string_view text, const std::string& path,
+Result<Measurements> read_text(const std::string& text, const std::string& path,
                                const HardwareProfile& base, const SourceOptions& options) {
+  if (is_probe_json(text)) return read_probe(text, path);
   if (is_nvbandwidth_json(text)) {
     const Result<BandwidthRun> run = read_nvbandwidth_json(text, path);
     if (!run.ok()) return run.error();

@@ -1,11 +1,12 @@
 // spillway simulate PROGRAM --hw P [--topology hostsxgpus] [--names F] [--jaxlib V]
-//                   [--trace F] [--explain COPY] [--json]
+//                   [--trace F] [--explain COPY] [--profile RUN] [--json]
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "cli/command.h"
 #include "cli/jaxlib_option.h"
@@ -14,8 +15,10 @@
 #include "model/base/format.h"
 #include "model/base/gzip.h"
 #include "model/base/utf8.h"
+#include "model/run/read_run.h"
 #include "sim/lowering/device_streams.h"
 #include "sim/report/explain_report.h"
+#include "sim/report/measured_report.h"
 #include "sim/report/simulate_report.h"
 #include "sim/trace/trace.h"
 
@@ -26,6 +29,7 @@ struct SimulateOptions {
   StepOptions step;
   std::string trace;
   std::string explain;
+  std::string profile;
   bool json = false;
 };
 
@@ -50,11 +54,22 @@ ExitCode write_trace(const std::string& path, const Trace& trace) {
   return kDone;
 }
 
+/// Runs the step once more for what the engine says of each instruction.
+Result<MeasuredReport> compare_with_run(const Program& program, const PreparedStep& prepared,
+                                        const std::string& path) {
+  const Result<MeasuredRun> measured = read_run(path);
+  if (!measured.ok()) return measured.error();
+  const Result<engine::EngineResult> run = run_step(program, prepared);
+  if (!run.ok()) return run.error();
+  return make_measured_report(program, prepared, *run, *measured);
+}
+
 int run_simulate(const SimulateOptions& options, const Surroundings& surroundings) {
   const Result<LoadedStep> loaded = load_step(options.step, surroundings);
   if (!loaded.ok()) return report(loaded.error());
-  if (const auto wrong = overwrites_input("--trace", options.trace, loaded->files))
-    return report(*wrong);
+  std::vector<std::string> inputs = loaded->files;
+  inputs.push_back(options.profile);
+  if (const auto wrong = overwrites_input("--trace", options.trace, inputs)) return report(*wrong);
   const auto& [profile, topology] = loaded->machine;
   const Program& program = loaded->program;
   const MemoryAssignment memory = assign_memory(program, loaded->schedule);
@@ -79,10 +94,18 @@ int run_simulate(const SimulateOptions& options, const Surroundings& surrounding
     if (const ExitCode written = write_trace(options.trace, *trace); written != kDone)
       return written;
   }
+  std::optional<MeasuredReport> measured;
+  if (!options.profile.empty()) {
+    Result<MeasuredReport> compared = compare_with_run(program, *prepared, options.profile);
+    if (!compared.ok()) return report(compared.error());
+    measured = std::move(compared).value();
+  }
   if (options.json)
-    return answer(render_json(program, profile, *result, explained ? &*explained : nullptr));
-  return answer(explained ? explain_text(explained->copies)
-                          : render_text(program, profile, *result));
+    return answer(render_json(program, profile, *result, explained ? &*explained : nullptr,
+                              measured ? &*measured : nullptr));
+  if (explained) return answer(explain_text(explained->copies));
+  const std::string text = render_text(program, profile, *result);
+  return answer(measured ? text + "\n" + measured_text(program, *measured) : text);
 }
 
 }  // namespace
@@ -94,9 +117,14 @@ Runner add_simulate(CLI::App& subcommand, const Surroundings& surroundings) {
   subcommand.add_option(
       "--trace", options->trace,
       "writes the step for Perfetto: gzip, or JSON text where the name ends in .json");
-  subcommand.add_option(
+  CLI::Option* explain = subcommand.add_option(
       "--explain", options->explain,
       "only why this copy, collective or residual is exposed, and what would hide it");
+  subcommand
+      .add_option("--profile", options->profile,
+                  "a run of this program to compare with: Nsight Systems SQLite, .xplane.pb or "
+                  ".trace.json.gz of jax.profiler, or a PGLE profile")
+      ->excludes(explain);
   subcommand.add_flag("--json", options->json, "for scripts: schema spillway.simulate/1");
   return [options, &surroundings] { return run_simulate(*options, surroundings); };
 }

@@ -56,7 +56,7 @@ std::string render_text(const Program& program, const HardwareProfile& profile,
 }
 
 std::string render_json(const Program& program, const HardwareProfile& profile, const SimResult& r,
-                        const Explained* explained) {
+                        const Explained* explained, const MeasuredReport* measured) {
   Json json;
   json["schema"] = "spillway.simulate/1";
   json["program"] = {{"name", program.name}, {"path", program.path}};
@@ -90,6 +90,8 @@ std::string render_json(const Program& program, const HardwareProfile& profile, 
   if (explained != nullptr)
     json["explain"] =
         nlohmann::ordered_json::parse(explain_json(explained->name, explained->copies));
+  if (measured != nullptr)
+    json["measured"] = nlohmann::ordered_json::parse(measured_json(program, *measured));
   json["unknown"] = r.unknown;
   json["assumptions"] = r.assumptions;
   // Names and paths come from the input, and need not be UTF-8.

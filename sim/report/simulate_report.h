@@ -4,6 +4,7 @@
 #include <string>
 
 #include "sim/explain/explain.h"
+#include "sim/report/measured_report.h"
 #include "sim/simulate.h"
 
 namespace spillway {
@@ -17,8 +18,10 @@ struct Explained {
   std::vector<CopyExplanation> copies;
 };
 
-/// Schema spillway.simulate/1, with an `explain` object where something was asked.
+/// Schema spillway.simulate/1, with an `explain` object where something was asked and a `measured`
+/// one where a run was given.
 std::string render_json(const Program& program, const HardwareProfile& profile,
-                        const SimResult& result, const Explained* explained = nullptr);
+                        const SimResult& result, const Explained* explained = nullptr,
+                        const MeasuredReport* measured = nullptr);
 
 }  // namespace spillway

@@ -2,8 +2,9 @@
 # then only do what has changed. CMake does the work; this file is only a way in.
 
 BUILD    := build/release
-PACKAGES := cmake ninja-build g++ coinor-libcbc-dev libboost-graph-dev libcli11-dev libfmt-dev \
-            libprotobuf-dev protobuf-compiler libyaml-cpp-dev nlohmann-json3-dev zlib1g-dev doctest-dev python3 \
+PACKAGES := cmake ninja-build g++ coinor-libcbc-dev libboost-graph-dev libcli11-dev libeigen3-dev \
+            libfmt-dev libprotobuf-dev libsqlite3-dev protobuf-compiler libyaml-cpp-dev nlohmann-json3-dev \
+            zlib1g-dev doctest-dev python3 \
             python3-yaml python3-venv nodejs
 SPILLWAY := $(BUILD)/cli/spillway
 DUMPS    := examples/jax/dumps

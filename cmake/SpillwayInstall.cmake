@@ -14,7 +14,8 @@ install(DIRECTORY hw_profiles/ DESTINATION "${SPILLWAY_PROFILES_DIR}")
 set_target_properties(spillway_model PROPERTIES EXPORT_NAME model)
 set_target_properties(spillway_sim PROPERTIES EXPORT_NAME sim)
 set_target_properties(spillway_hlo_proto PROPERTIES EXPORT_NAME hlo_proto)
-install(TARGETS spillway_model spillway_sim spillway_hlo_proto
+set_target_properties(spillway_run_proto PROPERTIES EXPORT_NAME run_proto)
+install(TARGETS spillway_model spillway_sim spillway_hlo_proto spillway_run_proto
         EXPORT spillway_targets
         FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/spillway")
 install(EXPORT spillway_targets NAMESPACE spillway:: FILE spillwayTargets.cmake

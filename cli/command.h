@@ -42,6 +42,7 @@ struct Command {
   Runner (*add)(CLI::App& subcommand, const Surroundings& surroundings);
 };
 
+Runner add_calibrate(CLI::App& subcommand, const Surroundings& surroundings);
 Runner add_compare(CLI::App& subcommand, const Surroundings& surroundings);
 Runner add_flags(CLI::App& subcommand, const Surroundings& surroundings);
 Runner add_hw(CLI::App& subcommand, const Surroundings& surroundings);

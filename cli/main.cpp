@@ -25,6 +25,7 @@ constexpr Command kCommands[] = {
     {"compare", "what a second program holds and moves that a first one does not", add_compare},
     {"log", "what the numbers of an out-of-memory log mean, and which one decides", add_log},
     {"flags", "XLA's flags by version, and what is wrong with a line of them", add_flags},
+    {"calibrate", "a machine's figures from what was measured on it", add_calibrate},
     {"hw", "the machines known, each figure with its origin", add_hw},
 };
 

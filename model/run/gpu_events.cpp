@@ -17,13 +17,15 @@ bool crosses_link(const GpuEvent& event) {
          (event.copy == CopyKind::kHostToDevice || event.copy == CopyKind::kDeviceToHost);
 }
 
-/// Times in which at least one kernel ran on a device, in order and apart.
+/// Times in which at least one event of a kind ran on a device, in order and apart.
 using Spans = std::vector<std::pair<SimTime, SimTime>>;
 
-std::map<std::int64_t, Spans> kernel_spans(const std::vector<GpuEvent>& by_start) {
+template <typename IsMeant>
+std::map<std::int64_t, Spans> spans_of(const std::vector<GpuEvent>& by_start,
+                                       const IsMeant& is_meant) {
   std::map<std::int64_t, Spans> result;
   for (const GpuEvent& event : by_start) {
-    if (event.kind != GpuEvent::Kind::kKernel) continue;
+    if (!is_meant(event)) continue;
     Spans& spans = result[event.device];
     if (!spans.empty() && event.start <= spans.back().second)
       spans.back().second = std::max(spans.back().second, event.end);
@@ -32,6 +34,8 @@ std::map<std::int64_t, Spans> kernel_spans(const std::vector<GpuEvent>& by_start
   }
   return result;
 }
+
+bool is_kernel(const GpuEvent& event) { return event.kind == GpuEvent::Kind::kKernel; }
 
 SimTime overlap(const GpuEvent& event, const Spans& spans) {
   SimTime total;
@@ -43,7 +47,7 @@ SimTime overlap(const GpuEvent& event, const Spans& spans) {
 
 std::vector<MeasuredStream> find_streams(const GpuEvents& all,
                                          const std::vector<GpuEvent>& events) {
-  const auto spans = kernel_spans(events);
+  auto spans = spans_of(events, is_kernel);
   struct Sum {
     std::int64_t kernels = 0, copies = 0;
     SimTime kernel, copy, beside;
@@ -58,8 +62,7 @@ std::vector<MeasuredStream> find_streams(const GpuEvents& all,
     if (!crosses_link(event)) continue;
     ++sum.copies;
     sum.copy += length_of(event);
-    if (const auto kernels = spans.find(event.device); kernels != spans.end())
-      sum.beside += overlap(event, kernels->second);
+    sum.beside += overlap(event, spans[event.device]);
   }
   std::vector<MeasuredStream> streams;
   for (const auto& [stream, sum] : sums)
@@ -69,12 +72,32 @@ std::vector<MeasuredStream> find_streams(const GpuEvents& all,
 }
 
 std::vector<MeasuredCopy> find_copies(const GpuEvents& all, const std::vector<GpuEvent>& events) {
+  const auto copies_of = [](CopyKind kind) {
+    return [kind](const GpuEvent& event) { return crosses_link(event) && event.copy == kind; };
+  };
+  auto kernels = spans_of(events, is_kernel);
+  auto in = spans_of(events, copies_of(CopyKind::kHostToDevice));
+  auto out = spans_of(events, copies_of(CopyKind::kDeviceToHost));
   std::vector<MeasuredCopy> copies;
-  for (const GpuEvent& event : events)
-    if (event.kind == GpuEvent::Kind::kCopy)
-      copies.push_back({event.copy, event.from, event.to, event.bytes, to_seconds(length_of(event)),
-                        event.device, all.names[event.stream], all.names[event.instruction],
-                        all.names[event.module]});
+  for (const GpuEvent& event : events) {
+    if (event.kind != GpuEvent::Kind::kCopy) continue;
+    MeasuredCopy copy;
+    copy.kind = event.copy;
+    copy.from = event.from;
+    copy.to = event.to;
+    copy.bytes = event.bytes;
+    copy.time = to_seconds(length_of(event));
+    copy.beside_kernels = to_seconds(overlap(event, kernels[event.device]));
+    if (crosses_link(event)) {
+      auto& opposite = event.copy == CopyKind::kHostToDevice ? out : in;
+      copy.beside_opposite = to_seconds(overlap(event, opposite[event.device]));
+    }
+    copy.device = event.device;
+    copy.stream = all.names[event.stream];
+    copy.instruction = all.names[event.instruction];
+    copy.module = all.names[event.module];
+    copies.push_back(std::move(copy));
+  }
   std::ranges::stable_sort(copies, {}, &MeasuredCopy::device);
   return copies;
 }

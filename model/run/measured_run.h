@@ -57,6 +57,8 @@ struct MeasuredCopy {
   MemoryPlace from = MemoryPlace::kUnknown, to = MemoryPlace::kUnknown;
   Bytes bytes{};
   Seconds time{};
+  Seconds beside_kernels{};   ///< the part of `time` in which a kernel ran on the device
+  Seconds beside_opposite{};  ///< likewise a copy of the other direction across the link
   std::int64_t device = 0;
   std::string stream;
   std::string instruction;  ///< that asked for it; empty where the file does not say

@@ -142,7 +142,8 @@ ModelSpec read_model(ConfigKeys& keys) {
     keys.fail("decoder_block", "'decoder_block' is missing: how a layer is made",
               "give it, or a 'model_name' that Spillway knows");
   else if (std::ranges::find(kBlocks, model.block) == std::end(kBlocks))
-    keys.fail("decoder_block", "'decoder_block' " + spillway::quoted(model.block) + " is not modelled");
+    keys.fail("decoder_block",
+              "'decoder_block' " + spillway::quoted(model.block) + " is not modelled");
   model.embed = keys.require_size("base_emb_dim", "the model's dimension");
   model.vocabulary = keys.require_size("vocab_size", "tokens of the vocabulary");
   model.tied_head = keys.flag("logits_via_embedding", false);

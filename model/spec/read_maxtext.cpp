@@ -122,6 +122,7 @@ void read_policy(ConfigKeys& keys, StepSpec& step) {
   if (preset)
     for (const std::string_view name : preset->saved) step.saves[std::string(name)] = preset->where;
   for (const std::string_view name : remat_names()) {
+    if (name == "quantization") continue;  // in MaxText that key is the quantiser
     const std::string word = keys.text(name, "");
     if (word.empty()) continue;
     const auto choice = parse_choice(word);

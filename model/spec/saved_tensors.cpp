@@ -77,7 +77,9 @@ class GroupLister {
   void list_mlp(std::int64_t width) {
     add({step_.model.gated ? "mlpwi_0" : "mlpwi"}, {b_, s_, width / tp_});
     if (step_.model.gated) add({"mlpwi_1"}, {b_, s_, width / tp_});
-    add({"mlpwo"}, {b_, s_, step_.model.embed / step_.mesh[MeshAxis::kTensor]}).is_needed = false;
+    // Only a norm behind it reads it.
+    add({"mlpwo"}, {b_, s_, step_.model.embed / step_.mesh[MeshAxis::kTensor]}).is_needed =
+        step_.model.norms_per_layer == 4;
   }
 
   void list_moe(const MoeSpec& moe) {
@@ -126,10 +128,11 @@ std::int64_t expert_capacity(const StepSpec& step, const MoeSpec& moe) {
 std::int64_t expert_rows(const StepSpec& step, const MoeSpec& moe) {
   if (step.dispatch == Dispatch::kCapacity)
     return moe.experts * expert_capacity(step, moe) * step.local_batch();
-  const std::int64_t rows = step.local_tokens() * moe.per_token;
-  if (step.dispatch == Dispatch::kRagged && step.ragged_factor > 0)
-    return std::llround(static_cast<double>(rows) * step.ragged_factor);
-  return rows;
+  double rows = static_cast<double>(step.local_tokens() * moe.per_token);
+  if (step.dispatch == Dispatch::kRagged && step.ragged_factor > 0) rows *= step.ragged_factor;
+  // Balanced: each local expert has as many.
+  const std::int64_t local = moe.experts / step.mesh[MeshAxis::kExpert];
+  return std::llround(std::ceil(rows / static_cast<double>(local))) * local;
 }
 
 std::vector<SavedTensor> list_saved_tensors(const StepSpec& step, SavedTensorOptions options) {

@@ -4,7 +4,6 @@
 
 #include "model/base/read_file.h"
 #include "model/hardware/units_text.h"
-#include "model/run/profiled_times.h"
 
 namespace spillway {
 

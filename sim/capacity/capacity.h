@@ -22,10 +22,10 @@ struct CapacityRequest {
   std::vector<Model> models;
   std::vector<HardwareProfile> machines;
   std::vector<std::int64_t> devices;
-  std::vector<double> batches;           ///< sequences a device; empty: the configuration's
-  std::vector<std::int64_t> sequences;   ///< tokens; empty: the configuration's
-  std::vector<std::string> policies;     ///< remat presets and "configured"; empty: all
-  bool may_offload_state = false;        ///< optimizer and parameters on the host are choices, too
+  std::vector<double> batches;          ///< sequences a device; empty: the configuration's
+  std::vector<std::int64_t> sequences;  ///< tokens; empty: the configuration's
+  std::vector<std::string> policies;    ///< remat presets and "configured"; empty: all
+  bool may_offload_state = false;       ///< optimizer and parameters on the host are choices, too
   BudgetWishes budget;
 };
 
@@ -44,7 +44,7 @@ struct CapacityCell {
   bool fits = false;       ///< with `policy`; where nothing fits, that is what misses least
   std::string policy;      ///< "minimal_offloaded", "full, optimizer on the host"
   StepEstimate step;
-  Bytes pool, host;        ///< what there is
+  Bytes pool, host;              ///< what there is
   double tokens_per_second = 0;  ///< all devices
   double mfu = 0;                ///< of the bf16 peak
   std::string binds;  ///< "compute", "HBM bandwidth", "collectives", "host link"; where nothing

@@ -61,8 +61,9 @@ class StepEstimator {
   StepEstimator& operator=(StepEstimator&&) noexcept;
   ~StepEstimator();
 
- private:
   struct Facts;
+
+ private:
   explicit StepEstimator(std::unique_ptr<Facts> facts);
   std::unique_ptr<Facts> facts_;
 };

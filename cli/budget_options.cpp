@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 
+#include "cli/percent_option.h"
 #include "model/hardware/units_text.h"
 
 namespace spillway {
@@ -15,7 +16,13 @@ void add_budget_options(CLI::App& subcommand, BudgetOptions& options) {
                   "the same as a share of the HBM; JAX's default is 0.75")
       ->check(CLI::Range(0.01, 1.0))
       ->excludes("--hbm-limit");
+  subcommand.add_option("--fragmentation", options.margin,
+                        "share of the pool that may be lost to holes between arrays: 2%");
+  subcommand.add_option("--largest-block", options.block_limit,
+                        "the largest block that the allocator can give in one piece: 40GiB");
   subcommand.add_option("--host-limit", options.host_limit, "pinned host memory a device: 200GiB");
+  subcommand.add_option("--node-host-limit", options.node_host_limit,
+                        "pinned host memory of all devices of a host together: 800GiB");
 }
 
 Result<BudgetWishes> read_wishes(const BudgetOptions& options) {
@@ -40,7 +47,19 @@ Result<BudgetWishes> read_wishes(const BudgetOptions& options) {
                  "for example 60GiB"};
   };
   if (const auto wrong = read("--hbm-limit", options.hbm_limit, wishes.hbm_limit)) return *wrong;
+  if (const auto wrong = read("--largest-block", options.block_limit, wishes.block_limit))
+    return *wrong;
   if (const auto wrong = read("--host-limit", options.host_limit, wishes.host_limit)) return *wrong;
+  if (const auto wrong = read("--node-host-limit", options.node_host_limit, wishes.node_host_limit))
+    return *wrong;
+  if (!options.margin.empty()) {
+    const Result<double> percent = read_percent("--fragmentation", options.margin);
+    if (!percent.ok()) return percent.error();
+    if (*percent >= 100)
+      return usage_error("--fragmentation " + options.margin + " leaves nothing of the pool",
+                         "for example --fragmentation 2%");
+    wishes.margin = *percent / 100;
+  }
   return wishes;
 }
 

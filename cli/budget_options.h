@@ -1,4 +1,5 @@
-// Options that say what a plan may use: --hbm-limit, --mem-fraction and --host-limit.
+// Options that say what a plan may use: --hbm-limit, --mem-fraction, --fragmentation,
+// --largest-block, --host-limit and --node-host-limit.
 #pragma once
 
 #include <optional>
@@ -11,7 +12,8 @@ namespace spillway {
 
 /// As the command line has them; sizes with their unit.
 struct BudgetOptions {
-  std::string hbm_limit, host_limit;
+  std::string hbm_limit, block_limit, host_limit, node_host_limit;
+  std::string margin;  ///< in percent
   std::optional<double> fraction;
 };
 

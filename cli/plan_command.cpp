@@ -1,8 +1,10 @@
 // spillway plan PROGRAM --hw P [--names F] [--hbm-limit B] [--mem-fraction f] [--host-limit B]
 //               [--explain NAME] [--moves] [--sensitivity] [--need] [--pageable-copies RATE]
+//               [--profile FILE [--measured-step TIME]]
 //               [--out PLAN.yaml] [--pgle OUT.pbtxt] [--xla-flags TEXT | --xla-flags-env]
 //               [--jaxlib V] [--json]
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <memory>
 
 #include "cli/command.h"
@@ -11,6 +13,7 @@
 #include "cli/load_step.h"
 #include "cli/output_file.h"
 #include "cli/plan_file_option.h"
+#include "cli/run_profile_option.h"
 #include "model/base/parallel.h"
 #include "model/run/write_pgle.h"
 #include "sim/lowering/device_streams.h"
@@ -25,6 +28,7 @@ struct PlanCommandOptions {
   std::string explain;
   std::string pgle;
   std::string out;
+  RunProfileOptions run;
   AnswerRequest asked;
   bool json = false;
 };
@@ -50,19 +54,26 @@ int run_plan(const PlanCommandOptions& options, const Surroundings& surroundings
   if (!flags.ok()) return report(flags.error());
   const Result<LoadedStep> loaded = load_step(options.step, surroundings);
   if (!loaded.ok()) return report(loaded.error());
-  if (const auto wrong = overwrites_input("--pgle", options.pgle, loaded->files))
-    return report(*wrong);
-  if (const auto wrong = overwrites_input("--out", options.out, loaded->files))
-    return report(*wrong);
+  std::vector<std::string> files = loaded->files;
+  files.push_back(options.run.profile);
+  if (const auto wrong = overwrites_input("--pgle", options.pgle, files)) return report(*wrong);
+  if (const auto wrong = overwrites_input("--out", options.out, files)) return report(*wrong);
+  const auto anchor = read_anchor(options.run, *loaded);
+  if (!anchor.ok()) return report(anchor.error());
   const auto& [profile, topology] = loaded->machine;
   AnswerRequest asked = options.asked;
   asked.moves |= !options.explain.empty();
   Result<PlanReport> made = make_plan_report(
       loaded->program, loaded->schedule, profile, topology, loaded->names, loaded->budget,
       {.threads = useful_threads()}, {.jaxlib = loaded->jaxlib, .flags = *flags},
-      loaded->copy_streams_of(loaded->program), asked);
+      loaded->copy_streams_of(loaded->program), asked, *anchor);
   if (!made.ok()) return report(made.error());
   PlanReport plan = std::move(made).value();
+  if (!plan.plan.ranked) {
+    if (!options.out.empty() || !options.pgle.empty())
+      std::fputs("nothing is written, since policies are not ranked\n", stderr);
+    return answer(options.json ? render_json(plan) : render_text(plan), kAnswerIsNo);
+  }
   if (!options.pgle.empty()) {
     const PgleProfile pgle = make_pgle_profile(
         loaded->program, costs(loaded->program, profile, topology), profile, topology);
@@ -94,6 +105,7 @@ Runner add_plan(CLI::App& subcommand, const Surroundings& surroundings) {
                     "the version that compiled it and will run it: streams and flags differ");
   subcommand.add_option("--explain", options->explain, "only why this name went where it did");
   add_plan_file_option(subcommand, options->out);
+  add_run_profile_options(subcommand, options->run);
   subcommand
       .add_option("--pgle", options->pgle,
                   "also write what instructions and copies take, as a profile for XLA's scheduler")

@@ -3,7 +3,7 @@
 //                 --seq)
 //                 [--accumulation N[,N…]] [--names F] [--jaxlib V]
 //                 [--hbm-limit B | --mem-fraction f] [--host-limit B] [--shard I/N]
-//                 [--out PLAN.yaml] [--json]
+//                 [--profile FILE [--measured-step TIME]] [--out PLAN.yaml] [--json]
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -18,6 +18,7 @@
 #include "cli/output_file.h"
 #include "cli/plan_file_option.h"
 #include "cli/progress.h"
+#include "cli/run_profile_option.h"
 #include "cli/shard_option.h"
 #include "cli/size_options.h"
 #include "model/base/parallel.h"
@@ -37,6 +38,7 @@ struct WhatIfOptions {
   std::string shard;
   std::string out;
   SizeOptions sizes;
+  RunProfileOptions run;
   bool json = false;
 };
 
@@ -53,17 +55,25 @@ Result<std::vector<FlagSettings>> read_cases(const WhatIfOptions& options,
   return combine(choices);
 }
 
-/// The policies to try; the compiled one where none is asked for.
-Result<PolicyCases> read_policies(const WhatIfOptions& options, const Evaluator& evaluator,
-                                  const NameList& names) {
+/// What becomes of names and of some of their layers.
+Result<std::vector<NameChoice>> read_name_choices(const WhatIfOptions& options) {
   std::vector<NameChoice> wishes;
   for (const std::string& text : options.sets) {
     Result<NameChoice> wish = parse_name_choice(text);
     if (!wish.ok()) return wish.error();
-    if (const auto wrong = check_state_name(wish->name, evaluator.handles(), evaluator.state()))
-      return *wrong;
     wishes.push_back(std::move(wish).value());
   }
+  return wishes;
+}
+
+/// The policies to try; the compiled one where none is asked for.
+Result<PolicyCases> make_policies(const std::vector<NameChoice>& wishes, const Evaluator& evaluator,
+                                  const NameList& names) {
+  for (const NameChoice& wish : wishes)
+    if (const auto wrong = check_state_name(wish.name, evaluator.handles(), evaluator.state()))
+      return *wrong;
+  if (const auto wrong = check_layers(wishes, evaluator.handles(), evaluator.unrolled()))
+    return *wrong;
   return combine(wishes, evaluator.handles(), names, kMostPolicies);
 }
 
@@ -150,6 +160,7 @@ void warn_of_order(WhatIfReport& result) {
 
 /// The cases of every size that is asked for.
 std::optional<Error> run_sizes(const WhatIfOptions& options, const LoadedStep& loaded,
+                               const std::vector<NameChoice>& wishes,
                                const std::vector<FlagSettings>& cases, const FlagContext& context,
                                const Shard& shard, WhatIfReport& result) {
   const auto steps = read_sized_steps(options.sizes, loaded.program, loaded.names);
@@ -157,8 +168,11 @@ std::optional<Error> run_sizes(const WhatIfOptions& options, const LoadedStep& l
   const auto& [profile, topology] = loaded.machine;
   for (const SizedStep& step : *steps) {
     const Evaluator evaluator(step.program, step.schedule, profile, topology, step.names,
-                              loaded.budget, loaded.copy_streams_of(step.program));
-    const auto policies = read_policies(options, evaluator, step.names);
+                              loaded.budget,
+                              {.copy_streams = loaded.copy_streams_of(step.program),
+                               .base = result.anchor ? &result.anchor->costs : nullptr,
+                               .split = groups_of(wishes)});
+    const auto policies = make_policies(wishes, evaluator, step.names);
     if (!policies.ok()) return policies.error();
     add_findings(policies->findings, result);
     const auto handles = std::make_shared<const std::vector<Handle>>(evaluator.handles());
@@ -222,13 +236,19 @@ int run_whatif(const WhatIfOptions& options, const Surroundings& surroundings) {
   if (!shard.ok()) return report(shard.error());
   if (!options.shard.empty() && !options.json)
     return report(usage_error("parts of an answer are for merge, which reads JSON", "add --json"));
+  const auto wishes = read_name_choices(options);
+  if (!wishes.ok()) return report(wishes.error());
+  if (!options.out.empty() && !groups_of(*wishes).empty())
+    return report(
+        usage_error("--out is for a policy that treats all layers alike", "leave the @ out"));
   if (!options.out.empty() && (options.sizes.any() || !options.shard.empty()))
     return report(usage_error("--out is for a policy of the program's own size, and not in parts",
                               "leave --second, --accumulation and --shard out"));
   const Result<LoadedStep> loaded = load_step(options.step, surroundings);
   if (!loaded.ok()) return report(loaded.error());
-  if (const auto wrong = overwrites_input("--out", options.out, loaded->files))
-    return report(*wrong);
+  std::vector<std::string> files = loaded->files;
+  files.push_back(options.run.profile);
+  if (const auto wrong = overwrites_input("--out", options.out, files)) return report(*wrong);
   const auto& [profile, topology] = loaded->machine;
   const Program& program = loaded->program;
 
@@ -243,6 +263,9 @@ int run_whatif(const WhatIfOptions& options, const Surroundings& surroundings) {
   result.jaxlib = runs_on.value_or(newest_probed());
   result.jaxlib_is_assumed = !runs_on;
   result.budget = loaded->budget;
+  auto anchor = read_anchor(options.run, *loaded);
+  if (!anchor.ok()) return report(anchor.error());
+  result.anchor = std::move(anchor).value();
   const FlagContext context{result.jaxlib, gpu_model(profile.device),
                             has_only_common_parts(program)};
   const auto cases = read_cases(options, context);
@@ -252,16 +275,19 @@ int run_whatif(const WhatIfOptions& options, const Surroundings& surroundings) {
         "XLA compiles ahead of time and aims at 0.8 of the HBM; with --mem-fraction or --hbm-limit "
         "at that pool, as on a live device");
   const Evaluator evaluator(program, loaded->schedule, profile, topology, loaded->names,
-                            loaded->budget, loaded->copy_streams_of(program));
+                            loaded->budget,
+                            {.copy_streams = loaded->copy_streams_of(program),
+                             .base = result.anchor ? &result.anchor->costs : nullptr,
+                             .split = groups_of(*wishes)});
   result.handles = evaluator.handles();
   Result<PolicyCase> as_given = evaluator.evaluate(compiled_policy(evaluator.handles()));
   if (!as_given.ok()) return report(as_given.error());
   result.as_given = std::move(as_given).value();
   if (options.sizes.any()) {
-    if (const auto wrong = run_sizes(options, *loaded, *cases, context, *shard, result))
+    if (const auto wrong = run_sizes(options, *loaded, *wishes, *cases, context, *shard, result))
       return report(*wrong);
   } else {
-    const auto policies = read_policies(options, evaluator, loaded->names);
+    const auto policies = make_policies(*wishes, evaluator, loaded->names);
     if (!policies.ok()) return report(policies.error());
     add_findings(policies->findings, result);
     if (const auto wrong =
@@ -273,7 +299,8 @@ int run_whatif(const WhatIfOptions& options, const Surroundings& surroundings) {
     if (const int code = write_plan(options, *loaded, evaluator, context, result); code != kDone)
       return code;
   }
-  return answer(options.json ? render_json(result) : render_text(result));
+  return answer(options.json ? render_json(result) : render_text(result),
+                is_ranked(result) ? kDone : kAnswerIsNo);
 }
 
 }  // namespace
@@ -283,9 +310,11 @@ Runner add_whatif(CLI::App& subcommand, const Surroundings& surroundings) {
   add_step_options(subcommand, options->step);
   add_budget_options(subcommand, options->step.budget);
   subcommand
-      .add_option("--set", options->sets,
-                  "what becomes of a name: NAME=keep, offload or recompute, or several with commas "
-                  "for a case each; of several names every combination")
+      .add_option(
+          "--set", options->sets,
+          "what becomes of a name: NAME=keep, offload or recompute, or several with commas "
+          "for a case each; of several names every combination; NAME@3 and NAME@0-15 are layers of "
+          "an unrolled step")
       ->allow_extra_args(false);
   subcommand
       .add_option("--flag", options->flags,
@@ -297,6 +326,7 @@ Runner add_whatif(CLI::App& subcommand, const Surroundings& surroundings) {
   subcommand.add_option("--shard", options->shard,
                         "I/N: only part I of N of the cases, for `merge` to put together");
   add_plan_file_option(subcommand, options->out);
+  add_run_profile_options(subcommand, options->run);
   subcommand.add_flag("--json", options->json, "for scripts: schema spillway.whatif/1");
   return [options, &surroundings] { return run_whatif(*options, surroundings); };
 }

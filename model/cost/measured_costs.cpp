@@ -68,11 +68,46 @@ class Override {
   MeasuredCosts result_;
 };
 
+/// `table` with `change(cost, measured, id)` made of each cost that was measured.
+template <typename Change>
+CostTable change_measured(const Program& program, CostTable table, const CostTable& measured,
+                          const Change& change) {
+  for (const Executed& executed : executed_computations(program)) {
+    const auto now = table.costs(executed.id);
+    std::vector<Cost> costs(now.begin(), now.end());
+    for (std::size_t k = 0; k < costs.size(); ++k) {
+      const Cost& of_run = measured.costs(executed.id)[k];
+      if (of_run.bound == Bound::kMeasured) change(costs[k], of_run, executed.id, k);
+    }
+    table.replace_costs(executed.id, std::move(costs));
+  }
+  return table;
+}
+
 }  // namespace
 
 MeasuredCosts with_measured_times(const Program& program, const CostTable& modelled,
                                   const MeasuredTimes& times) {
   return Override(program, modelled, times).run();
+}
+
+CostTable with_lesser_times(const Program& program, const CostTable& modelled,
+                            const CostTable& measured) {
+  return change_measured(program, modelled, measured,
+                         [](Cost& cost, const Cost& of_run, ComputationId, std::size_t) {
+                           cost.time = std::min(cost.time, of_run.time);
+                         });
+}
+
+CostTable carried_over(const Program& program, const CostTable& measured, const CostTable& here,
+                       const CostTable& there) {
+  return change_measured(
+      program, there, measured,
+      [&here](Cost& cost, const Cost& of_run, ComputationId id, std::size_t k) {
+        const Seconds modelled = here.costs(id)[k].time;
+        cost.time = modelled > Seconds(0) ? of_run.time * ratio(cost.time, modelled) : of_run.time;
+        cost.bound = Bound::kMeasured;
+      });
 }
 
 }  // namespace spillway

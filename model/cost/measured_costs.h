@@ -32,4 +32,14 @@ struct MeasuredCosts {
 MeasuredCosts with_measured_times(const Program& program, const CostTable& modelled,
                                   const MeasuredTimes& times);
 
+/// The lesser of both times, of each instruction; all else as modelled. A kernel that a policy
+/// makes anew has the model's time, and one that stays what was measured: never less than this.
+CostTable with_lesser_times(const Program& program, const CostTable& modelled,
+                            const CostTable& measured);
+
+/// What was measured on a machine that `here` models, on the one that `there` does: each time
+/// longer or shorter as the model's is.
+CostTable carried_over(const Program& program, const CostTable& measured, const CostTable& here,
+                       const CostTable& there);
+
 }  // namespace spillway

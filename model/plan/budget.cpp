@@ -48,23 +48,67 @@ Result<Budget> make_budget(const HardwareProfile& profile, const Topology& topol
     budget.pool = *wishes.hbm_limit;
     budget.fraction = ratio(budget.pool, budget.hbm);
   }
+  budget.margin = wishes.margin.value_or(0);
+  budget.block = wishes.block_limit;
+  if (budget.block && *budget.block > budget.pool)
+    return Error{ErrorKind::kUsage,
+                 "--largest-block " + format_bytes(*budget.block) + " is above the pool, " +
+                     format_bytes(budget.pool),
+                 {},
+                 "",
+                 "leave it out where one block may take all of the pool"};
   const std::int64_t sharing = gpus_sharing_cpu(topology, profile);
   budget.host = wishes.host_limit.value_or(profile.host.memory_per_cpu.value / sharing);
+  budget.node_host_is_stated = wishes.node_host_limit.has_value();
+  budget.devices_per_node = topology.gpus_per_host;
+  const std::int64_t cpus = (topology.gpus_per_host + sharing - 1) / sharing;
+  budget.node_host = wishes.node_host_limit.value_or(profile.host.memory_per_cpu.value * cpus);
   budget.host_origin = wishes.host_limit ? "the limit given"
                        : sharing > 1     ? "the GPU's share of its CPU's memory"
                                          : "its CPU's memory, which it has to itself";
   return budget;
 }
 
+Bytes Budget::room() const {
+  return Bytes(static_cast<std::int64_t>(static_cast<double>(pool.value()) * (1 - margin)));
+}
+
+Bytes Budget::host_room() const {
+  return node_host ? std::min(host, *node_host / devices_per_node) : host;
+}
+
 Fit check_fit(const MemoryTotals& totals, const Budget& budget) {
   Fit fit;
   const auto over = [](Bytes need, Bytes have) { return std::max(need - have, Bytes(0)); };
-  fit.over_hbm = over(totals.total_device, budget.pool);
+  fit.over_hbm = over(totals.total_device, budget.room());
+  if (budget.block) fit.over_block = over(totals.largest_allocation, *budget.block);
   fit.over_host = over(host_bytes(totals), budget.host);
-  fit.fits = fit.over_hbm == Bytes(0) && fit.over_host == Bytes(0);
-  fit.smallest_fraction = smallest_fraction(totals.total_device, budget.hbm);
+  fit.node_host = host_bytes(totals) * budget.devices_per_node;
+  if (budget.node_host) fit.over_node = over(fit.node_host, *budget.node_host);
+  fit.fits = missed(fit, budget) == Bytes(0);
+  const double with_holes = static_cast<double>(totals.total_device.value()) / (1 - budget.margin);
+  fit.smallest_fraction =
+      smallest_fraction(Bytes(static_cast<std::int64_t>(std::ceil(with_holes))), budget.hbm);
   fit.beside_reserve = pool_of(budget.hbm, fit.smallest_fraction) + budget.reserve <= budget.hbm;
   return fit;
+}
+
+Bytes missed(const Fit& fit, const Budget& budget) {
+  const std::int64_t devices = budget.devices_per_node;
+  const Bytes node_share((fit.over_node.value() + devices - 1) / devices);
+  return fit.over_hbm + fit.over_block + std::max(fit.over_host, node_share);
+}
+
+std::vector<std::string> misses_of(const Fit& fit) {
+  std::vector<std::string> misses;
+  const auto add = [&misses](const char* what, Bytes over) {
+    if (over > Bytes(0)) misses.push_back(what + (" by " + format_bytes(over)));
+  };
+  add("HBM", fit.over_hbm);
+  add("the largest block", fit.over_block);
+  add("host", fit.over_host);
+  add("the node's host memory", fit.over_node);
+  return misses;
 }
 
 }  // namespace spillway

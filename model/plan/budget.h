@@ -8,6 +8,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "model/base/result.h"
 #include "model/cost/topology.h"
@@ -32,19 +33,34 @@ struct Budget {
   Bytes pool;                                ///< what the program may allocate
   bool pool_is_stated = false;               ///< by the user, rather than JAX's default
   double fraction = kDefaultMemoryFraction;  ///< pool / hbm
-  Bytes host;                                ///< pinned host memory of each device
-  std::string host_origin;                   ///< what set `host`, for messages
+  double margin = 0;           ///< share of the pool that holes between arrays may take
+  std::optional<Bytes> block;  ///< largest single block to be had; empty: as much as there is room
+  Bytes host;                  ///< pinned host memory of each device
+  std::string host_origin;     ///< what set `host`, for messages
+  /// Pinned host memory of all devices of a host together; empty: no limit of its own.
+  std::optional<Bytes> node_host;
+  bool node_host_is_stated = false;  ///< else it is what the host has
+  std::int64_t devices_per_node = 1;
+
+  /// What the program may allocate on a device, holes left out.
+  Bytes room() const;
+  /// What a device may pin, its node looked at too.
+  Bytes host_room() const;
 };
 
 /// What the user may state; the rest comes from the profile.
 struct BudgetWishes {
-  std::optional<Bytes> hbm_limit;
-  std::optional<double> fraction;
-  std::optional<Bytes> host_limit;
+  std::optional<Bytes> hbm_limit = {};
+  std::optional<double> fraction = {};
+  std::optional<Bytes> host_limit = {};
+  std::optional<double> margin = {};
+  std::optional<Bytes> block_limit = {};
+  std::optional<Bytes> node_host_limit = {};
 };
 
-/// Without wishes: JAX's fraction of the HBM, and an equal share of its CPU's memory for each GPU
-/// of the program that the CPU has. Refused: more HBM than there is.
+/// Without wishes: JAX's fraction of the HBM without holes, an equal share of its CPU's memory for
+/// each GPU of the program that the CPU has, and all CPUs' memory for those of a host. Refused:
+/// more HBM than there is, a block larger than the pool.
 Result<Budget> make_budget(const HardwareProfile& profile, const Topology& topology,
                            const BudgetWishes& wishes);
 
@@ -54,10 +70,22 @@ double smallest_fraction(Bytes need, Bytes hbm);
 
 struct Fit {
   bool fits = false;
-  Bytes over_hbm, over_host;     ///< by how much it misses; zero where it does not
+  // By how much it misses; zero where it does not.
+  Bytes over_hbm;
+  Bytes over_block;              ///< its largest block, by itself
+  Bytes over_host;               ///< of each device
+  Bytes over_node;               ///< of all devices of a host together
+  Bytes node_host;               ///< what those pin
   double smallest_fraction = 1;  ///< of the HBM that would do
   bool beside_reserve = true;    ///< whether that fraction leaves the reserve
 };
 Fit check_fit(const MemoryTotals& totals, const Budget& budget);
+
+/// All of it for one device, added up: a node's overrun is shared by its devices, and what a device
+/// misses of its own is part of that.
+Bytes missed(const Fit& fit, const Budget& budget);
+
+/// What is missed, each as "HBM by 3.1 GiB": the limits that bind.
+std::vector<std::string> misses_of(const Fit& fit);
 
 }  // namespace spillway

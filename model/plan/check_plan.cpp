@@ -68,12 +68,7 @@ void check_memory(const Program& program, const Budget& budget, std::vector<std:
   if (!schedule.ok()) return wrong.push_back(schedule.error().text);
   const MemoryTotals totals = sum_totals(assign_memory(program, *schedule));
   const Fit fit = check_fit(totals, budget);
-  if (fit.over_hbm > Bytes(0))
-    wrong.push_back(
-        fmt::format("needs {} of HBM more than the budget", format_bytes(fit.over_hbm)));
-  if (fit.over_host > Bytes(0))
-    wrong.push_back(
-        fmt::format("needs {} of host memory more than the budget", format_bytes(fit.over_host)));
+  for (const std::string& miss : misses_of(fit)) wrong.push_back("misses the budget, " + miss);
 }
 
 }  // namespace

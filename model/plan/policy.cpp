@@ -1,6 +1,8 @@
 #include "model/plan/policy.h"
 
 #include <algorithm>
+#include <iterator>
+#include <numeric>
 
 namespace spillway {
 namespace {
@@ -66,6 +68,51 @@ std::vector<Handle> make_handles(const UnrolledTable& table, bool has_names) {
     handle.bytes += residual.total_bytes();
   }
   return handles;
+}
+
+std::string layers_text(const std::vector<std::uint32_t>& layers) {
+  std::string text;
+  for (std::size_t k = 0; k < layers.size();) {
+    std::size_t last = k;
+    while (last + 1 < layers.size() && layers[last + 1] == layers[last] + 1) ++last;
+    text += (text.empty() ? "@" : ",") + std::to_string(layers[k]);
+    if (last > k) text += "-" + std::to_string(layers[last]);
+    k = last + 1;
+  }
+  return text;
+}
+
+std::vector<std::uint32_t> layers_of(const Handle& handle, const UnrolledTable& table) {
+  if (!handle.layers.empty()) return handle.layers;
+  std::vector<std::uint32_t> all(table.layers.size());
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+void split_layers(std::vector<Handle>& handles, const UnrolledTable& table,
+                  const LayerGroup& group) {
+  const auto has_all = [&](const Handle& handle) {
+    return !handle.unrolled.empty() && shares_name(handle, {group.name}) &&
+           std::ranges::includes(layers_of(handle, table), group.layers);
+  };
+  const auto found = std::ranges::find_if(handles, has_all);
+  if (found == handles.end() || group.layers.empty()) return;
+  std::vector<std::uint32_t> left;
+  std::ranges::set_difference(layers_of(*found, table), group.layers, std::back_inserter(left));
+  const Bytes each = found->bytes / static_cast<std::int64_t>(left.size() + group.layers.size());
+  Handle part = *found;
+  part.layers = group.layers;
+  part.bytes = each * static_cast<std::int64_t>(group.layers.size());
+  const std::string suffix = layers_text(group.layers);
+  part.name += suffix;
+  for (std::string& alias : part.aliases) alias += suffix;
+  if (left.empty()) {
+    *found = std::move(part);
+    return;
+  }
+  found->bytes = each * static_cast<std::int64_t>(left.size());
+  found->layers = std::move(left);
+  handles.insert(found + 1, std::move(part));
 }
 
 std::vector<Choice> choices_of(const Handle& handle) {

@@ -1,6 +1,7 @@
 // A policy: what happens to each name that a user can set. The planner's decision variable.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,7 +24,9 @@ struct Handle {
   std::vector<std::string> aliases;  ///< the others
   std::vector<ResidualId> residuals;
   std::vector<UnrolledId> unrolled = {};  ///< of a step whose layers are not scanned
-  Bytes bytes;                            ///< of all its stacks on one device
+  /// Of those, the layers that it has; empty: all. Ascending.
+  std::vector<std::uint32_t> layers = {};
+  Bytes bytes;  ///< of all its stacks on one device
   Choice as_compiled = Choice::kKeep;
   std::string fixed_because;  ///< why it cannot be moved; empty when it can
   /// Why it must not be on the host, even where it was compiled so; empty when it may.
@@ -50,6 +53,23 @@ std::vector<Handle> make_handles(const ResidualTable& table, bool has_names,
 
 /// The same of an unrolled step: a name with its values of all layers.
 std::vector<Handle> make_handles(const UnrolledTable& table, bool has_names);
+
+/// Some layers of a name, which are to have a handle of their own: "query_proj@4-7".
+struct LayerGroup {
+  std::string name;                   ///< of a handle, or one of its aliases
+  std::vector<std::uint32_t> layers;  ///< ascending
+};
+/// "@3", "@4-7", "@0,2,4": how layers are written behind a name.
+std::string layers_text(const std::vector<std::uint32_t>& layers);
+
+/// Takes these layers out of the handle that has them all and gives them one of their own behind
+/// it, named after both; with none left the former goes. Nothing happens where no handle of
+/// unrolled layers has them all.
+void split_layers(std::vector<Handle>& handles, const UnrolledTable& table,
+                  const LayerGroup& group);
+
+/// The layers that a handle of unrolled layers has.
+std::vector<std::uint32_t> layers_of(const Handle& handle, const UnrolledTable& table);
 
 /// The policy the program was compiled with.
 Policy compiled_policy(const std::vector<Handle>& handles);

@@ -282,6 +282,11 @@ Result<ProfiledInstructions> parse_pgle(std::string_view bytes, const std::strin
   return take_in(*raw, fingerprint);
 }
 
+bool is_modelled_profile(std::string_view bytes) {
+  const std::string_view first = bytes.substr(0, bytes.find('\n'));
+  return first.starts_with('#') && first.ends_with(kModelledProfileMark);
+}
+
 Result<ProfiledInstructions> read_pgle(const std::string& path, std::string_view fingerprint) {
   const auto bytes = read_file(path);
   if (!bytes.ok()) return bytes.error();

@@ -29,6 +29,11 @@ struct ProfiledInstructions {
 Result<ProfiledInstructions> parse_pgle(std::string_view bytes, const std::string& path,
                                         std::string_view fingerprint = "");
 
+/// A comment of every profile that write_pgle.h makes: its costs are the model's, and in a unit of
+/// their own, and nobody measured them.
+inline constexpr std::string_view kModelledProfileMark = ": a profile for XLA's scheduler.";
+bool is_modelled_profile(std::string_view bytes);
+
 /// Reads a file, packed or not.
 Result<ProfiledInstructions> read_pgle(const std::string& path, std::string_view fingerprint = "");
 

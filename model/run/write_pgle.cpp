@@ -154,11 +154,11 @@ double microseconds(Seconds time) { return time.value() * 1e6; }
 std::string comments(const PgleProfile& profile) {
   const PgleLink& link = profile.link;
   std::string text = fmt::format(
-      "# What the instructions of {} take on {}: a profile for XLA's scheduler.\n"
+      "# What the instructions of {} take on {}{}\n"
       "# Names are those of one program: it holds for the same source, flags and version of XLA.\n"
       "# Link: {:.1f} GB/s to the host and {:.1f} GB/s to the device, {};\n"
       "# {:.1f} GB/s each while both directions are busy, which is not counted.\n",
-      profile.program, profile.hardware, gigabytes(link.device_to_host),
+      profile.program, profile.hardware, kModelledProfileMark, gigabytes(link.device_to_host),
       gigabytes(link.host_to_device),
       link.gpus_of_cpu == 1 ? std::string("one GPU to a host CPU")
                             : fmt::format("all {} GPUs of a host CPU at once", link.gpus_of_cpu),

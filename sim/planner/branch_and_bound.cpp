@@ -80,8 +80,9 @@ void Search::push(OpenPolicy policy, std::size_t decided) {
   const Budget& budget = evaluator_.budget();
   const auto over = [](Bytes need, Bytes have) { return std::max(need - have, Bytes(0)); };
   // What has to be on one of both sides misses at least what both do not have room for.
-  const Bytes each = over(bound.device, budget.pool) + over(bound.host, budget.host);
-  const Bytes both = over(bound.device + bound.host + bound.either, budget.pool + budget.host);
+  const Bytes each = over(bound.device, budget.room()) + over(bound.host, budget.host_room());
+  const Bytes both =
+      over(bound.device + bound.host + bound.either, budget.room() + budget.host_room());
   Node node{std::max(each, both), bound.step, ++pushed_, decided, std::move(policy)};
   if (can_be_better(node)) open_.push(std::move(node));
 }

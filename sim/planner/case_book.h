@@ -14,7 +14,7 @@ namespace spillway {
 bool is_better(const PolicyCase& a, const PolicyCase& b);
 
 /// By how much a case misses its budget, HBM and host together.
-inline Bytes missed(const PolicyCase& c) { return c.fit.over_hbm + c.fit.over_host; }
+inline Bytes missed(const PolicyCase& c) { return c.missed; }
 
 class CaseBook {
  public:

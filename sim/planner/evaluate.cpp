@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "model/cost/measured_costs.h"
 #include "model/cost/run_time.h"
 #include "model/diagnostics/slice_offsets.h"
 #include "model/flags/known_flags.h"
@@ -48,13 +49,12 @@ std::size_t most_recomputed_bases(const Program& program) {
 
 Evaluator::Evaluator(const Program& program, const Schedule& schedule,
                      const HardwareProfile& profile, const Topology& topology,
-                     const NameList& names, const Budget& budget,
-                     std::optional<CopyStreams> copy_streams)
+                     const NameList& names, const Budget& budget, const EvaluatorOptions& options)
     : program_(program),
       profile_(profile),
       topology_(topology),
       budget_(budget),
-      copy_streams_(copy_streams),
+      copy_streams_(options.copy_streams),
       memory_(assign_memory(program, schedule)),
       residuals_(find_residuals(program, memory_, names)),
       state_(find_training_state(program)),
@@ -65,10 +65,13 @@ Evaluator::Evaluator(const Program& program, const Schedule& schedule,
                    ? make_handles(unrolled_, !names.names.empty())
                    : make_handles(residuals_, !names.names.empty(),
                                   reasons_to_stay(program, memory_, residuals_))),
-      costs_(costs(program, profile, topology)),
+      costs_(options.base != nullptr ? costs(program, profile, topology, *options.base)
+                                     : costs(program, profile, topology)),
       recompute_(program, memory_, residuals_),
       recomputed_bases_(most_recomputed_bases(program)),
       unrolled_rewrite_(program, unrolled_) {
+  if (options.base != nullptr)
+    least_costs_ = with_lesser_times(program, costs(program, profile, topology), costs_);
   if (!unrolled_.residuals.empty()) residuals_.unmatched_names = unrolled_.unmatched_names;
   for (Handle& handle : handles_) {
     std::string first;
@@ -92,6 +95,7 @@ Evaluator::Evaluator(const Program& program, const Schedule& schedule,
           "the layers are not scanned, and what XLA makes of state on the host there is not known";
     handles_.push_back(std::move(handle));
   }
+  for (const LayerGroup& group : options.split) split_layers(handles_, unrolled_, group);
 }
 
 ScheduleSettings Evaluator::default_order() const {
@@ -112,13 +116,13 @@ Program Evaluator::rewrite(const Policy& policy) const {
   return in_order(ordered.program, ordered.order.schedule);
 }
 
-Program Evaluator::change_unrolled(const Policy& policy) const {
+Program Evaluator::change_unrolled(const std::vector<Handle>& handles, const Policy& policy) const {
   std::vector<UnrolledChange> changes;
-  for (std::size_t k = 0; k < handles_.size(); ++k)
-    for (const UnrolledId id : handles_[k].unrolled)
-      for (std::uint32_t layer = 0; layer < unrolled_.layers.size(); ++layer)
+  for (std::size_t k = 0; k < handles.size(); ++k)
+    for (const UnrolledId id : handles[k].unrolled)
+      for (const std::uint32_t layer : layers_of(handles[k], unrolled_))
         changes.push_back({id, layer, policy[k]});
-  return policy == compiled_policy(handles_) ? program_ : unrolled_rewrite_.run(changes);
+  return policy == compiled_policy(handles) ? program_ : unrolled_rewrite_.run(changes);
 }
 
 /// The program with some residuals recomputed and the others where they are wanted.
@@ -141,7 +145,7 @@ Program Evaluator::rewrite_residuals(const Program& program, const Lifetimes& me
 }
 
 Program Evaluator::change(const Policy& policy) const {
-  if (!unrolled_.residuals.empty()) return change_unrolled(policy);
+  if (!unrolled_.residuals.empty()) return change_unrolled(handles_, policy);
   std::vector<ResidualId> recomputed;
   std::vector<PlacementChange> changes;
   std::vector<StateChange> state;
@@ -185,7 +189,9 @@ PolicyCase Evaluator::case_of(const Policy& policy, const SimResult& sim) const 
   result.host_to_device = sim.traffic.host_to_device;
   result.exposed_copies = sim.exposed_device_to_host + sim.exposed_host_to_device;
   result.dot_flops = sim.flops.dot_per_step.value();
+  result.largest_block = sim.memory.largest_allocation;
   result.fit = check_fit(sim.memory, budget_);
+  result.missed = missed(result.fit, budget_);
   return result;
 }
 
@@ -214,14 +220,13 @@ XlaOrderOptions Evaluator::order_options(const ScheduleSettings& settings,
   return options;
 }
 
-Result<Evaluator::Ordered> Evaluator::order(const Policy& policy,
+Result<Evaluator::Ordered> Evaluator::order(Program planned,
                                             const ScheduleSettings& settings) const {
   const SchedulerChoice& scheduler = settings.scheduler;
   if (scheduler.hides_latencies && scheduler.costs == BelievedCosts::kProfile)
     return usage_error("an order made by a profile is not modelled");
   if (settings.async_computes < 1 || settings.collectives < 1)
     return usage_error("XLA cannot order with a limit below 1");
-  Program planned = change(policy);
   bool pipelines = false;  // there is a copy to pipeline
   if (settings.pipelines_host_copies) {
     if (!is_as_compiled(planned, program_))
@@ -242,14 +247,14 @@ Result<Evaluator::Ordered> Evaluator::order(const Policy& policy,
 }
 
 Result<Program> Evaluator::rewrite(const Policy& policy, const ScheduleSettings& settings) const {
-  const Result<Ordered> ordered = order(policy, settings);
+  const Result<Ordered> ordered = order(change(policy), settings);
   if (!ordered.ok()) return ordered.error();
   return in_order(ordered->program, ordered->schedule);
 }
 
 Result<PolicyCase> Evaluator::evaluate(const Policy& policy,
                                        const ScheduleSettings& settings) const {
-  const Result<Ordered> ordered = order(policy, settings);
+  const Result<Ordered> ordered = order(change(policy), settings);
   if (!ordered.ok()) return ordered.error();
   return run(policy, ordered->program, ordered->schedule);
 }
@@ -257,6 +262,17 @@ Result<PolicyCase> Evaluator::evaluate(const Policy& policy,
 Result<PolicyCase> Evaluator::evaluate_planned(const Policy& policy,
                                                const ScheduleSettings& order) const {
   return policy == compiled_policy(handles_) ? evaluate(policy) : evaluate(policy, order);
+}
+
+Result<PolicyCase> Evaluator::evaluate_split(const std::vector<Handle>& handles,
+                                             const Policy& policy,
+                                             const ScheduleSettings& settings) const {
+  check(!unrolled_.residuals.empty(), "handles of layers that are scanned were split");
+  if (policy == compiled_policy(handles))
+    return run(policy, program_, text_schedule(program_).value());
+  const Result<Ordered> ordered = order(change_unrolled(handles, policy), settings);
+  if (!ordered.ok()) return ordered.error();
+  return run(policy, ordered->program, ordered->schedule);
 }
 
 Result<Program> Evaluator::rewrite_planned(const Policy& policy,

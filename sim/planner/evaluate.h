@@ -28,7 +28,18 @@ struct PolicyCase {
   Bytes device_to_host, host_to_device;  ///< of a step
   Seconds exposed_copies;
   double dot_flops = 0;
+  Bytes largest_block = {};  ///< that the allocator has to give in one piece
   Fit fit;
+  Bytes missed = {};  ///< of the budget, in all
+};
+
+struct EvaluatorOptions {
+  std::optional<CopyStreams> copy_streams = {};  ///< of the XLA that compiles it, where known
+  /// Costs of this program, or of one that it was made of: what has not changed since keeps them,
+  /// measured times among them.
+  const CostTable* base = nullptr;
+  /// Names of unrolled layers that are to have several handles; what is none changes nothing.
+  std::vector<LayerGroup> split = {};
 };
 
 /// A program with everything that does not depend on the policy. The program and the profile must
@@ -37,7 +48,7 @@ class Evaluator {
  public:
   Evaluator(const Program& program, const Schedule& schedule, const HardwareProfile& profile,
             const Topology& topology, const NameList& names, const Budget& budget,
-            std::optional<CopyStreams> copy_streams = {});
+            const EvaluatorOptions& options = {});
 
   const Program& program() const { return program_; }
   const HardwareProfile& profile() const { return profile_; }
@@ -46,6 +57,10 @@ class Evaluator {
   std::optional<CopyStreams> copy_streams() const { return copy_streams_; }
   /// Of the program as compiled.
   const CostTable& cost_table() const { return costs_; }
+  /// The same where nothing was measured, else no more than any policy's: what a policy makes anew
+  /// has the model's time again, which may be the shorter one.
+  bool is_anchored() const { return least_costs_.has_value(); }  ///< on measured times
+  const CostTable& least_costs() const { return least_costs_ ? *least_costs_ : costs_; }
   const std::vector<Handle>& handles() const { return handles_; }
   /// Of the program, at least one.
   std::size_t instruction_count() const {
@@ -75,6 +90,9 @@ class Evaluator {
   /// `order`.
   Result<PolicyCase> evaluate_planned(const Policy& policy, const ScheduleSettings& order) const;
   Result<Program> rewrite_planned(const Policy& policy, const ScheduleSettings& order) const;
+  /// The same of unrolled layers with `handles` that are parts of this one's (split_layers).
+  Result<PolicyCase> evaluate_split(const std::vector<Handle>& handles, const Policy& policy,
+                                    const ScheduleSettings& order) const;
   /// The same, ordered anew as XLA would under flags. Refused: an order by a profile, and
   /// pipelining where the policy is not the compiled one.
   Result<PolicyCase> evaluate(const Policy& policy, const ScheduleSettings& settings) const;
@@ -86,8 +104,8 @@ class Evaluator {
     Program program;
     Schedule schedule;
   };
-  Result<Ordered> order(const Policy& policy, const ScheduleSettings& settings) const;
-  Program change_unrolled(const Policy& policy) const;
+  Result<Ordered> order(Program planned, const ScheduleSettings& settings) const;
+  Program change_unrolled(const std::vector<Handle>& handles, const Policy& policy) const;
   Program rewrite_residuals(const Program& program, const Lifetimes& memory,
                             const ResidualTable& residuals, const RecomputeRewrite& recompute,
                             std::vector<ResidualId> recomputed,
@@ -109,6 +127,7 @@ class Evaluator {
   UnrolledTable unrolled_;
   std::vector<Handle> handles_;  ///< names first, then state
   CostTable costs_;
+  std::optional<CostTable> least_costs_;
   RecomputeRewrite recompute_;
   RecomputedBases recomputed_bases_;
   UnrolledRewrite unrolled_rewrite_;

@@ -40,8 +40,8 @@ std::optional<LayerSplit> find_layer_split(const Evaluator& evaluator, const Cas
       const PolicyCase& other = book.at(policy);
       if (other.fit.fits || other.step >= plan.step) continue;
       const double share =
-          std::min(share_with_room(other.peak_device, plan.peak_device, budget.pool),
-                   share_with_room(other.host, plan.host, budget.host));
+          std::min(share_with_room(other.peak_device, plan.peak_device, budget.room()),
+                   share_with_room(other.host, plan.host, budget.host_room()));
       const auto layers = static_cast<std::int64_t>(share * static_cast<double>(all));
       if (layers < 1) continue;
       const double part = static_cast<double>(layers) / static_cast<double>(all);

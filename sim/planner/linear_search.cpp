@@ -39,10 +39,13 @@ class Model {
         const PolicyCase& with = book_.at(moved(k, choice));
         group.push_back(
             {(with.step - at.step).value(),
-             {gibibytes(with.peak_device - at.peak_device), gibibytes(with.host - at.host)}});
+             {gibibytes(with.peak_device - at.peak_device), gibibytes(with.host - at.host),
+              gibibytes(with.largest_block - at.largest_block)}});
       }
     }
-    problem_.limits = {gibibytes(budget_.pool - at.peak_device), gibibytes(budget_.host - at.host)};
+    problem_.limits = {gibibytes(budget_.room() - at.peak_device),
+                       gibibytes(budget_.host_room() - at.host),
+                       gibibytes(budget_.block.value_or(budget_.hbm) - at.largest_block)};
     problem_.penalty = kSecondsPerGibibyteAbove;
   }
 
@@ -62,13 +65,16 @@ class Model {
     const PolicyCase& outcome = book_.at(policy);
     double device = gibibytes(outcome.peak_device - at.peak_device);
     double host = gibibytes(outcome.host - at.host);
+    double block = gibibytes(outcome.largest_block - at.largest_block);
     for (std::size_t k = 0; k < choices_.size(); ++k) {
       const std::size_t option = problem_.excluded.back()[k];
       device -= problem_.groups[k][option].uses[0];
       host -= problem_.groups[k][option].uses[1];
+      block -= problem_.groups[k][option].uses[2];
     }
     if (outcome.fit.over_hbm > Bytes(0)) problem_.limits[0] -= std::max(device, 0.0);
-    if (outcome.fit.over_host > Bytes(0)) problem_.limits[1] -= std::max(host, 0.0);
+    if (outcome.host > budget_.host_room()) problem_.limits[1] -= std::max(host, 0.0);
+    if (outcome.fit.over_block > Bytes(0)) problem_.limits[2] -= std::max(block, 0.0);
   }
 
  private:

@@ -81,6 +81,13 @@ Result<PlanResult> Planner::run() {
   result.order = order();
   PolicyBounds bounds(evaluator_);
   if (auto wrong = compare(bounds, result)) return *wrong;
+  if (!options_.ranks) {
+    result.ranked = false;
+    result.simulated = book_.size();
+    result.best = book_.at(compiled_policy(handles_));
+    result.fits = result.best.fit.fits;
+    return result;
+  }
   const auto search = branch_and_bound(evaluator_, bounds, most_simulated(), book_);
   if (!search.ok()) return search.error();
   result.policies = search->policies;
@@ -97,6 +104,11 @@ Result<PlanResult> Planner::run() {
   for (std::size_t k = 0; k < handles_.size(); ++k) result.reasons.push_back(reason_of(result, k));
   if (result.fits) result.split = find_layer_split(evaluator_, book_);
   result.simulated = book_.size();
+  if (result.fits) {
+    auto layered = find_layered_plan(evaluator_, book_, order(), options_.threads);
+    if (!layered.ok()) return layered.error();
+    result.by_layer = std::move(layered).value();
+  }
   return result;
 }
 
@@ -173,10 +185,8 @@ std::string Planner::other_text(const PlanResult& result, std::size_t k, Choice 
                   signed_text(other.step - result.best.step, format_seconds),
                   signed_text(other.peak_device - result.best.peak_device, format_bytes),
                   signed_text(other.host - result.best.host, format_bytes));
-  if (result.fits && other.fit.over_hbm > Bytes(0))
-    text += fmt::format(", misses the budget by {}", format_bytes(other.fit.over_hbm));
-  if (result.fits && other.fit.over_host > Bytes(0))
-    text += fmt::format(", {} too much for the host", format_bytes(other.fit.over_host));
+  if (result.fits && other.missed > Bytes(0))
+    text += fmt::format(", misses {}", fmt::join(misses_of(other.fit), ", "));
   return text;
 }
 

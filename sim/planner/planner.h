@@ -6,6 +6,7 @@
 
 #include "sim/planner/case_book.h"
 #include "sim/planner/layer_split.h"
+#include "sim/planner/layered_plan.h"
 
 namespace spillway {
 
@@ -35,12 +36,16 @@ struct PlanOptions {
   /// The same where it is fewer: so many instructions, each policy's counted. Programs of unrolled
   /// layers have tens of thousands.
   std::size_t instruction_limit = 4'000'000;
+  /// Whether the best is searched for; else only the baselines are simulated.
+  bool ranks = true;
 };
 
 struct PlanResult {
   std::vector<Handle> handles;
+  /// Whether there is a best at all; else nothing but `baselines` says anything.
+  bool ranked = true;
   /// The fastest that fits; when none does, the closest: what it misses, HBM and host together, is
-  /// the least.
+  /// the least. Where nothing is ranked, the program as compiled.
   PolicyCase best;
   bool fits = false;
   double policies = 1;  ///< that there are
@@ -54,6 +59,7 @@ struct PlanResult {
   std::vector<PolicyCase> pareto;        ///< none simulated needs less HBM and is as fast; by HBM
   std::vector<Reason> reasons;           ///< one a handle
   std::optional<LayerSplit> split;       ///< of a scan, where that would be faster
+  std::optional<LayeredPlan> by_layer;   ///< of unrolled layers, where that is faster
 };
 
 /// An error: a policy cannot be simulated.

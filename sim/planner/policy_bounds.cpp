@@ -178,9 +178,11 @@ void PolicyBounds::add_stacks(std::size_t handle, const Multiplicity& multiplici
 void PolicyBounds::add_unrolled(std::size_t handle, std::set<BufferId>& counted) {
   const MemoryAssignment& memory = evaluator_.memory();
   const ComputationId entry = evaluator_.program().entry;
-  for (const UnrolledId id : evaluator_.handles()[handle].unrolled)
-    for (const UnrolledValue& layer : evaluator_.unrolled().residuals[id].layers) {
-      const BufferId buffer = memory.liveness.buffer_of[memory.values.at(entry, layer.value)];
+  const Handle& of = evaluator_.handles()[handle];
+  for (const UnrolledId id : of.unrolled)
+    for (const std::uint32_t layer : layers_of(of, evaluator_.unrolled())) {
+      const Operand value = evaluator_.unrolled().residuals[id].layers[layer].value;
+      const BufferId buffer = memory.liveness.buffer_of[memory.values.at(entry, value)];
       if (counted.insert(buffer).second)
         shares_[handle].on_device += evaluator_.unrolled().residuals[id].bytes_per_layer();
     }
@@ -191,7 +193,7 @@ PolicyBounds::Repeated PolicyBounds::find_repeated(std::size_t handle) const {
   policy[handle] = Choice::kRecompute;
   const Program program = evaluator_.change(policy);
   const CostTable table =
-      costs(program, evaluator_.profile(), evaluator_.topology(), evaluator_.cost_table());
+      costs(program, evaluator_.profile(), evaluator_.topology(), evaluator_.least_costs());
   // What stands in a branch need not run.
   const Multiplicity sure =
       multiplicity(program, [](Opcode opcode) { return opcode != Opcode::kConditional; });
@@ -246,7 +248,7 @@ PolicyBounds::Kernels PolicyBounds::add_up(const Program& program, const CostTab
 
 PolicyBounds::Kernels PolicyBounds::kernels_whatever_is_recomputed() const {
   const Program& program = evaluator_.program();
-  const CostTable& table = evaluator_.cost_table();
+  const CostTable& table = evaluator_.least_costs();
   const auto in_loop = inside_loops(program);
   const bool is_scanned = evaluator_.unrolled().residuals.empty();
   const StackKernels stacks(evaluator_);
@@ -271,7 +273,7 @@ const PolicyBounds::Kernels& PolicyBounds::kernels_with(const std::vector<std::s
   for (const std::size_t k : recomputed) policy[k] = Choice::kRecompute;
   const Program program = evaluator_.change(policy);
   const CostTable table =
-      costs(program, evaluator_.profile(), evaluator_.topology(), evaluator_.cost_table());
+      costs(program, evaluator_.profile(), evaluator_.topology(), evaluator_.least_costs());
   const StackShapes stacks(evaluator_, moves_state);
   found->second = add_up(
       program, table,

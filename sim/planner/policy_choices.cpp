@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
 #include <set>
 
@@ -139,7 +140,56 @@ std::optional<Error> check_names(const std::vector<NameChoice>& wishes,
   return std::nullopt;
 }
 
+std::optional<std::uint32_t> parse_layer(std::string_view text) {
+  std::uint32_t layer = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), layer);
+  constexpr std::uint32_t kMost = 100'000;
+  const bool is_number = failed == std::errc() && end == text.data() + text.size();
+  return is_number && layer < kMost ? std::optional(layer) : std::nullopt;
+}
+
+/// "3" or "0-15"; empty for what is neither.
+std::vector<std::uint32_t> parse_layers(std::string_view text) {
+  const std::size_t dash = std::min(text.find('-'), text.size());
+  const auto first = parse_layer(text.substr(0, dash));
+  const auto last = dash == text.size() ? first : parse_layer(text.substr(dash + 1));
+  if (!first || !last || *last < *first) return {};
+  std::vector<std::uint32_t> layers;
+  for (std::uint32_t layer = *first; layer <= *last; ++layer) layers.push_back(layer);
+  return layers;
+}
+
 }  // namespace
+
+std::vector<LayerGroup> groups_of(const std::vector<NameChoice>& wishes) {
+  std::vector<LayerGroup> groups;
+  for (const NameChoice& wish : wishes)
+    if (wish.group) groups.push_back(*wish.group);
+  return groups;
+}
+
+std::optional<Error> check_layers(const std::vector<NameChoice>& wishes,
+                                  const std::vector<Handle>& handles, const UnrolledTable& table) {
+  for (const NameChoice& wish : wishes) {
+    const auto has_it = [&wish](const Handle& handle) { return carries(handle, wish.name); };
+    if (!wish.group || std::ranges::any_of(handles, has_it)) continue;
+    if (table.residuals.empty())
+      return usage_error("--set " + wish.name +
+                             ": this program's layers are scanned, and a name has "
+                             "one choice for all of them",
+                         "without the @; plan says what a split scan would bring");
+    const std::size_t layers = table.layers.size();
+    if (wish.group->layers.back() >= layers)
+      return usage_error(fmt::format("--set {}: the layers are 0 to {}", wish.name, layers - 1));
+    const auto is_base = [&wish](const Handle& handle) {
+      return carries(handle, wish.group->name) || handle.name.starts_with(wish.group->name + "@");
+    };
+    if (std::ranges::any_of(handles, is_base))
+      return usage_error("--set " + wish.name + ": another --set has some of these layers",
+                         "give each layer once");
+  }
+  return std::nullopt;
+}
 
 Result<NameChoice> parse_name_choice(const std::string& text) {
   const std::size_t equals = text.find('=');
@@ -147,6 +197,14 @@ Result<NameChoice> parse_name_choice(const std::string& text) {
     return usage_error("--set " + spillway::quoted(text) + " is not NAME=CHOICE",
                        "for example --set query_proj=offload");
   NameChoice result{text.substr(0, equals), {}};
+  if (const std::size_t at = result.name.find('@'); at != std::string::npos) {
+    const auto layers = parse_layers(std::string_view(result.name).substr(at + 1));
+    if (layers.empty() || at == 0)
+      return usage_error("--set " + spillway::quoted(result.name) + " has no layers behind the @",
+                         "for example --set query_proj@3=offload or query_proj@0-15=offload");
+    result.group = LayerGroup{result.name.substr(0, at), layers};
+    result.name = result.group->name + layers_text(layers);
+  }
   std::string_view rest = std::string_view(text).substr(equals + 1);
   while (true) {
     const std::size_t comma = std::min(rest.find(','), rest.size());

@@ -14,9 +14,18 @@ namespace spillway {
 struct NameChoice {
   std::string name;
   std::vector<Choice> choices;
+  std::optional<LayerGroup> group = {};  ///< the layers it is for; empty: all that nobody else has
 };
-/// "query_proj=keep,offload,recompute". An error: no name, or something other than these.
+/// "query_proj=keep,offload,recompute"; of unrolled layers "query_proj@3=keep",
+/// "query_proj@0-15=…". An error: no name, no layers, or something other than these.
 Result<NameChoice> parse_name_choice(const std::string& text);
+
+/// The layers that wishes are for, each a handle of its own (EvaluatorOptions::split).
+std::vector<LayerGroup> groups_of(const std::vector<NameChoice>& wishes);
+/// An error: layers of a name that are scanned, that there are not, or that stand in another wish.
+/// `handles` are split already.
+std::optional<Error> check_layers(const std::vector<NameChoice>& wishes,
+                                  const std::vector<Handle>& handles, const UnrolledTable& table);
 
 /// More cases than these are not simulated in one go.
 inline constexpr std::size_t kMostPolicies = 1'000'000;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/cost/measured_costs.h"
+
 namespace spillway {
 
 Result<PlannedStep> make_planned_step(const Evaluator& evaluator, const PlanResult& plan,
@@ -40,10 +42,22 @@ std::optional<Policy> without_host(const std::vector<Handle>& handles, const Pol
   return other;
 }
 
+namespace {
+
+CostTable costs_there(const Evaluator& evaluator, const HardwareProfile& profile) {
+  const Program& program = evaluator.program();
+  CostTable there = costs(program, profile, evaluator.topology());
+  if (!evaluator.is_anchored()) return there;
+  const CostTable here = costs(program, evaluator.profile(), evaluator.topology());
+  return carried_over(program, evaluator.cost_table(), here, there);
+}
+
+}  // namespace
+
 OtherMachine::OtherMachine(const Evaluator& evaluator, HardwareProfile profile)
     : evaluator_(evaluator),
       profile_(std::move(profile)),
-      costs_(spillway::costs(evaluator.program(), profile_, evaluator.topology())) {}
+      costs_(costs_there(evaluator, profile_)) {}
 
 Result<SimResult> OtherMachine::run(const PlannedStep& step) const {
   return simulate(step.program, text_schedule(step.program).value(), step.memory, profile_,

@@ -30,7 +30,8 @@ std::vector<PolicyCase> shown_policies(const PlanResult& plan);
 std::optional<Policy> without_host(const std::vector<Handle>& handles, const Policy& policy,
                                    Choice instead);
 
-/// A machine to run on, with the costs of the compiled program there.
+/// A machine to run on, with the costs of the compiled program there: measured times are carried
+/// over as the model's change.
 class OtherMachine {
  public:
   OtherMachine(const Evaluator& evaluator, HardwareProfile profile);

@@ -107,14 +107,14 @@ class Turning {
 
   /// Nothing to simulate: policies need the same HBM, and the budget says which of them fit.
   void turn_budget(Sensitivity& result) const {
-    const double pool = static_cast<double>(evaluator_.budget().pool.value());
+    const double pool = static_cast<double>(evaluator_.budget().room().value());
     const auto need = [&](const PolicyCase& outcome) {
       return static_cast<double>(outcome.peak_device.value()) / pool;
     };
     const auto best_at = [&](double factor) -> const PolicyCase* {
       const PolicyCase* best = nullptr;
       for (const PolicyCase& outcome : shown_)
-        if (need(outcome) <= factor && outcome.fit.over_host == Bytes(0) &&
+        if (need(outcome) <= factor && outcome.missed == outcome.fit.over_hbm &&
             (best == nullptr || outcome.step < best->step * (best == &shown_[0] ? 1 - kAsGood : 1)))
           best = &outcome;
       return best;

@@ -1,6 +1,7 @@
 #include "sim/report/case_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -39,11 +40,24 @@ std::string changes_text(const std::vector<Handle>& handles, const Policy& polic
 
 std::string fit_text(const PolicyCase& outcome) {
   if (outcome.fit.fits) return "fits";
-  std::string text = "misses";
-  if (outcome.fit.over_hbm > Bytes(0)) text += " HBM by " + format_bytes(outcome.fit.over_hbm);
-  if (outcome.fit.over_host > Bytes(0))
-    text += std::string(outcome.fit.over_hbm > Bytes(0) ? "," : "") + " host by " +
-            format_bytes(outcome.fit.over_host);
+  return fmt::format("misses {}", fmt::join(misses_of(outcome.fit), ", "));
+}
+
+std::string budget_text(const Budget& budget) {
+  std::string text =
+      fmt::format("Budget: {} of HBM ({:.2f} of {}), {} of host memory a device ({})\n",
+                  format_bytes(budget.pool), budget.fraction, format_bytes(budget.hbm),
+                  format_bytes(budget.host), budget.host_origin);
+  if (budget.margin > 0)
+    text += fmt::format("  {} of the HBM, since {:g} % may be lost to holes\n",
+                        format_bytes(budget.room()), 100 * budget.margin);
+  if (budget.block)
+    text += fmt::format("  no block above {} in one piece\n", format_bytes(*budget.block));
+  if (budget.node_host && budget.host_room() < budget.host)
+    text += fmt::format("  {} of host memory for the {} devices of a host ({}), so {} each\n",
+                        format_bytes(*budget.node_host), budget.devices_per_node,
+                        budget.node_host_is_stated ? "the limit given" : "its CPUs' memory",
+                        format_bytes(budget.host_room()));
   return text;
 }
 

@@ -16,6 +16,9 @@ std::string changes_text(const std::vector<Handle>& handles, const Policy& polic
 /// "fits", or by how much it misses what.
 std::string fit_text(const PolicyCase& outcome);
 
+/// What there is to be used, in a line; limits that were stated or that a node has beside it.
+std::string budget_text(const Budget& budget);
+
 /// Heads of a table of cases, and a row of it: what comes first and last is the caller's.
 std::vector<std::string> case_heads(const std::string& last);
 std::vector<std::string> case_row(const std::string& name, const PolicyCase& c,
@@ -35,8 +38,14 @@ template <typename Add>
 void visit_figures(const PolicyCase& c, const Add& add) {
   add("step_seconds", c.step.value());
   add("peak_device_bytes", c.peak_device.value());
+  add("largest_block_bytes", c.largest_block.value());
   add("host_bytes", c.host.value());
+  add("node_host_bytes", c.fit.node_host.value());
   add("fits", c.fit.fits);
+  add("over_hbm_bytes", c.fit.over_hbm.value());
+  add("over_block_bytes", c.fit.over_block.value());
+  add("over_host_bytes", c.fit.over_host.value());
+  add("over_node_host_bytes", c.fit.over_node.value());
   add("smallest_fraction", c.fit.smallest_fraction);
   add("dot_flops_per_step", c.dot_flops);
   add("d2h_bytes_per_step", c.device_to_host.value());

@@ -1,6 +1,7 @@
 // A plan for scripts: the JSON of PlanReport and of its explanations, schema spillway.plan/1.
 #include <nlohmann/json.hpp>
 
+#include "sim/report/anchor_text.h"
 #include "sim/report/case_text.h"
 #include "sim/report/plan_report.h"
 
@@ -44,12 +45,23 @@ Json case_json(const std::vector<Handle>& handles, const PolicyCase& c) {
   return json;
 }
 
+Json baselines_json(const PlanResult& plan) {
+  Json json = Json::array();
+  for (const NamedCase& b : plan.baselines) {
+    Json row = case_json(plan.handles, b.result);
+    row["name"] = b.name;
+    json.push_back(std::move(row));
+  }
+  return json;
+}
+
 /// What every answer starts with.
 Json head_json(const PlanReport& report) {
   Json json;
   json["schema"] = "spillway.plan/1";
   json["program"] = {{"name", report.program_name}, {"path", report.path}};
   json["hardware"] = report.hardware;
+  if (report.anchor) json["anchor"] = Json::parse(anchor_json(*report.anchor));
   return json;
 }
 
@@ -74,11 +86,22 @@ std::string render_json(const PlanReport& report, const Explanation& e) {
 std::string render_json(const PlanReport& report) {
   const PlanResult& plan = report.plan;
   Json json = head_json(report);
-  json["budget"] = {{"pool_bytes", report.budget.pool.value()},
-                    {"hbm_bytes", report.budget.hbm.value()},
-                    {"fraction", report.budget.fraction},
-                    {"reserve_bytes", report.budget.reserve.value()},
-                    {"host_bytes", report.budget.host.value()}};
+  json["budget"] = {
+      {"pool_bytes", report.budget.pool.value()},
+      {"hbm_bytes", report.budget.hbm.value()},
+      {"fraction", report.budget.fraction},
+      {"reserve_bytes", report.budget.reserve.value()},
+      {"usable_bytes", report.budget.room().value()},
+      {"block_bytes", report.budget.block ? Json(report.budget.block->value()) : Json(nullptr)},
+      {"host_bytes", report.budget.host.value()},
+      {"node_host_bytes",
+       report.budget.node_host ? Json(report.budget.node_host->value()) : Json(nullptr)},
+      {"devices_per_node", report.budget.devices_per_node}};
+  if (!plan.ranked) {
+    json["best"] = Json(nullptr);
+    json["baselines"] = baselines_json(plan);
+    return to_text(json);
+  }
   json["fits"] = plan.fits;
   json["best"] = case_json(plan.handles, plan.best);
   json["lower_bound_seconds"] = plan.lower_bound.value();
@@ -89,12 +112,7 @@ std::string render_json(const PlanReport& report) {
   json["alternatives"] = Json::array();
   for (const PolicyCase& c : plan.alternatives)
     json["alternatives"].push_back(case_json(plan.handles, c));
-  json["baselines"] = Json::array();
-  for (const NamedCase& b : plan.baselines) {
-    Json row = case_json(plan.handles, b.result);
-    row["name"] = b.name;
-    json["baselines"].push_back(std::move(row));
-  }
+  json["baselines"] = baselines_json(plan);
   json["pareto"] = Json::array();
   for (const PolicyCase& c : plan.pareto) json["pareto"].push_back(case_json(plan.handles, c));
   json["jaxlib"] = to_string(report.jaxlib);
@@ -125,6 +143,14 @@ std::string render_json(const PlanReport& report) {
                                 {"step_seconds", plan.split->step.value()},
                                 {"peak_device_bytes", plan.split->peak_device.value()},
                                 {"host_bytes", plan.split->host.value()}};
+  json["by_layer"] = Json(nullptr);
+  if (plan.by_layer) {
+    json["by_layer"] = case_json(plan.by_layer->handles, plan.by_layer->outcome);
+    json["by_layer"]["name"] = plan.by_layer->handle;
+    json["by_layer"]["choice"] = name_of(plan.by_layer->choice);
+    json["by_layer"]["layers"] = plan.by_layer->layers;
+    json["by_layer"]["of_layers"] = plan.by_layer->of_layers;
+  }
   json["reasons"] = Json::array();
   for (const Reason& r : plan.reasons)
     json["reasons"].push_back(

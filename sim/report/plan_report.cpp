@@ -72,7 +72,8 @@ Result<PlanReport> make_plan_report(const Program& program, const Schedule& sche
                                     const NameList& names, const Budget& budget,
                                     const PlanOptions& options, const FlagRequest& flags,
                                     std::optional<CopyStreams> copy_streams,
-                                    const AnswerRequest& asked) {
+                                    const AnswerRequest& asked,
+                                    const std::optional<Anchor>& anchor) {
   PlanReport report;
   if (auto wrong = settle_version(report, program, names, profile, flags)) return *wrong;
   report.program_name = program.name;
@@ -81,13 +82,17 @@ Result<PlanReport> make_plan_report(const Program& program, const Schedule& sche
   report.hardware = profile.id;
   report.budget = budget;
   report.has_names = !names.names.empty();
-  const Evaluator evaluator(program, schedule, profile, topology, names, report.budget,
-                            copy_streams);
+  const Evaluator evaluator(
+      program, schedule, profile, topology, names, report.budget,
+      {.copy_streams = copy_streams, .base = anchor ? &anchor->costs : nullptr});
+  report.anchor = anchor;
   PlanOptions ordered = options;
+  ordered.ranks = !anchor || anchor->ranks();
   ordered.order = schedule_settings(report.user_settings, report.flag_context);
   Result<PlanResult> plan = make_plan(evaluator, ordered);
   if (!plan.ok()) return plan.error();
   report.plan = std::move(plan).value();
+  if (!report.plan.ranked) return report;
   Result<PlanAnswers> answers = make_plan_answers(evaluator, report.plan, asked, options.threads);
   if (!answers.ok()) return answers.error();
   report.answers = std::move(answers).value();

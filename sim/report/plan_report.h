@@ -8,6 +8,7 @@
 #include "model/diagnostics/diagnostics.h"
 #include "model/flags/check_flags.h"
 #include "sim/planner/advice.h"
+#include "sim/planner/anchor.h"
 #include "sim/planner/flag_search.h"
 #include "sim/planner/pgle_advice.h"
 #include "sim/planner/planner.h"
@@ -42,6 +43,7 @@ struct PlanReport {
   std::vector<std::string> unnamed;     ///< residuals that no name reaches, and so stay
   std::vector<std::string> unmatched;   ///< names that no residual carries
   std::vector<std::string> objections;  ///< of check_plan; empty when it agrees
+  std::optional<Anchor> anchor;         ///< on what run all of this rests
   PlanAnswers answers;                  ///< to the questions that come next
   std::optional<PgleReport> pgle;
   JaxlibVersion jaxlib;            ///< whose flags are recommended
@@ -53,14 +55,16 @@ struct PlanReport {
   std::optional<std::vector<Diagnostic>> user_flags;  ///< what is wrong with those, if given
 };
 
-/// Searches, checks the result with check_plan, and gathers what a person needs. An error: a policy
-/// cannot be simulated, or a version that was asked for has flags that are not known.
+/// Searches, unless it is anchored on a run that it does not come near enough to, checks the result
+/// with check_plan, and gathers what a person needs. An error: a policy cannot be simulated, or a
+/// version that was asked for has flags that are not known.
 Result<PlanReport> make_plan_report(const Program& program, const Schedule& schedule,
                                     const HardwareProfile& profile, const Topology& topology,
                                     const NameList& names, const Budget& budget,
                                     const PlanOptions& options, const FlagRequest& flags = {},
                                     std::optional<CopyStreams> copy_streams = {},
-                                    const AnswerRequest& asked = {});
+                                    const AnswerRequest& asked = {},
+                                    const std::optional<Anchor>& anchor = {});
 
 /// What to say of a profile of the program as compiled, that is to be written to `path`.
 PgleReport make_pgle_report(const PlanReport& report, const PgleProfile& profile,

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "model/base/format.h"
+#include "sim/report/anchor_text.h"
 #include "sim/report/case_text.h"
 #include "sim/report/diagnostic_text.h"
 #include "sim/report/exposed_text.h"
@@ -48,8 +49,13 @@ std::string cases_text(const PlanReport& report) {
   const auto policy = [&](const PolicyCase& c) {
     return policy_text(report.plan.handles, c.policy);
   };
-  table.add(
-      case_row(report.plan.fits ? "best" : "closest", report.plan.best, policy(report.plan.best)));
+  if (report.plan.ranked)
+    table.add(case_row(report.plan.fits ? "best" : "closest", report.plan.best,
+                       policy(report.plan.best)));
+  if (report.plan.by_layer)
+    table.add(
+        case_row("by layer", report.plan.by_layer->outcome,
+                 policy_text(report.plan.by_layer->handles, report.plan.by_layer->outcome.policy)));
   for (std::size_t k = 0; k < report.plan.alternatives.size(); ++k)
     table.add(case_row("next " + std::to_string(k + 1), report.plan.alternatives[k],
                        policy(report.plan.alternatives[k])));
@@ -106,8 +112,7 @@ std::string closest_text(const PlanResult& plan) {
       "None of {} policies {}, {} simulated. {} misses {} in all: it needs {} of HBM (a "
       "fraction of {:.2f}) and {} of the host. The least HBM that any simulated needs is {}.",
       count_text(plan.policies), plan.proven ? "fits" : "was found to fit", plan.simulated,
-      plan.proven ? "The closest" : "The closest found",
-      format_bytes(plan.best.fit.over_hbm + plan.best.fit.over_host),
+      plan.proven ? "The closest" : "The closest found", format_bytes(plan.best.missed),
       format_bytes(plan.best.peak_device), plan.best.fit.smallest_fraction,
       format_bytes(plan.best.host), format_bytes(least_hbm));
 }
@@ -188,6 +193,17 @@ std::string split_line(const PlanResult& plan) {
       format_seconds(split.step), format_bytes(split.peak_device), format_bytes(split.host));
 }
 
+std::string by_layer_line(const PlanResult& plan) {
+  if (!plan.by_layer) return "";
+  const LayeredPlan& layered = *plan.by_layer;
+  return fmt::format(
+      "By layer: {} {} in {} of {} layers ({}), {} a step less ({} more simulated). Each layer's "
+      "jax.checkpoint takes a policy of its own.\n",
+      name_of(layered.choice), layered.handle, layered.layers.size(), layered.of_layers,
+      layers_text(layered.layers).substr(1), format_seconds(plan.best.step - layered.outcome.step),
+      layered.simulated);
+}
+
 std::string unnamed_lines(const PlanReport& report) {
   std::string text;
   for (const std::string& unnamed : report.unnamed)
@@ -266,18 +282,17 @@ std::string render_text(const PlanReport& report) {
   const PlanResult& plan = report.plan;
   std::string text = fmt::format("{} on {}\n{}\n", report.program_name, report.hardware,
                                  origin_text(report.path, report.modules_in_folder));
-  text += fmt::format("Budget: {} of HBM ({:.2f} of {}), {} of host memory a device ({})\n\n",
-                      format_bytes(report.budget.pool), report.budget.fraction,
-                      format_bytes(report.budget.hbm), format_bytes(report.budget.host),
-                      report.budget.host_origin);
+  text += budget_text(report.budget) + "\n";
+  if (report.anchor) text += anchor_text(*report.anchor) + "\n";
+  if (!plan.ranked) return text + cases_text(report);
   for (const Diagnostic& diagnostic : report.diagnostics)
     if (diagnostic.severity == Severity::kError) text += to_text(diagnostic) + "\n";
   if (plan.handles.empty())
     return text + only_case_text(report) + answers_text(plan, report.answers) +
            user_flags_tail(report);
   text += verdict(report) + "\n";
-  text += cases_text(report) + "\n" + bound_text(plan) + "\n" + split_line(plan) + "\n" +
-          why_lines(report) + "\n";
+  text += cases_text(report) + "\n" + bound_text(plan) + "\n" + split_line(plan) +
+          by_layer_line(plan) + "\n" + why_lines(report) + "\n";
   text += answers_text(plan, report.answers);
   if (plan.fits)
     text += settings_text(report);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/base/format.h"
+#include "sim/report/anchor_text.h"
 #include "sim/report/case_text.h"
 #include "sim/report/diagnostic_text.h"
 #include "sim/report/origin_text.h"
@@ -63,10 +64,8 @@ std::string render_text(const WhatIfReport& report) {
   std::string text =
       fmt::format("{} on {}, jaxlib {}\n{}\n", report.program_name, report.hardware,
                   to_string(report.jaxlib), origin_text(report.path, report.modules_in_folder));
-  text += fmt::format("Budget: {} of HBM ({:.2f} of {}), {} of host memory a device ({})\n\n",
-                      format_bytes(report.budget.pool), report.budget.fraction,
-                      format_bytes(report.budget.hbm), format_bytes(report.budget.host),
-                      report.budget.host_origin);
+  text += budget_text(report.budget) + "\n";
+  if (report.anchor) text += anchor_text(*report.anchor) + "\n";
   TextTable table(case_heads(report.again ? "what is set" : "flags"));
   table.add(case_row("as compiled", report.as_given, "in the order that the program has"));
   if (report.again) table.add(case_row("ordered again", *report.again, "to compare with"));
@@ -77,16 +76,19 @@ std::string render_text(const WhatIfReport& report) {
     std::string asked = asked_text(outcome.handles ? *outcome.handles : report.handles, outcome);
     if (name.empty()) {
       if (asked.empty()) asked = "nothing";
-      name = compares ? "no flag" : change_text(outcome.result, reference);
+      name = compares            ? "no flag"
+             : is_ranked(report) ? change_text(outcome.result, reference)
+                                 : "a case";
       if (compares) asked = "ordered again, to compare with";
     }
     table.add(case_row(name, outcome.result, asked));
   }
   text += table.text() + "\n";
   for (const Diagnostic& finding : report.findings) text += to_text(finding) + "\n";
-  text +=
-      "Orders are made again as XLA's schedulers make them; compare those with each other. Copies "
-      "already pipelined and fences already set by the flags of the compiled program stay.\n";
+  text += fmt::format(
+      "Orders are made again as XLA's schedulers make them{}. Copies already pipelined and fences "
+      "already set by the flags of the compiled program stay.\n",
+      is_ranked(report) ? "; compare those with each other" : "");
   for (const std::string& assumption : report.assumptions) text += "Assumed: " + assumption + "\n";
   if (report.jaxlib_is_assumed)
     text += fmt::format("Assumed: jaxlib {}, for want of --jaxlib\n", to_string(report.jaxlib));
@@ -97,6 +99,7 @@ std::string render_json(const WhatIfReport& report) {
   Json json{{"schema", "spillway.whatif/1"}};
   json["program"] = {{"name", report.program_name}, {"path", report.path}};
   json["hardware"] = report.hardware;
+  if (report.anchor) json["anchor"] = Json::parse(anchor_json(*report.anchor));
   json["jaxlib"] = to_string(report.jaxlib);
   if (report.shard.second > 0)
     json["shard"] = {{"index", report.shard.first}, {"count", report.shard.second}};

@@ -8,6 +8,7 @@
 
 #include "model/diagnostics/diagnostics.h"
 #include "model/plan/budget.h"
+#include "sim/planner/anchor.h"
 #include "sim/planner/whatif.h"
 
 namespace spillway {
@@ -28,7 +29,13 @@ struct WhatIfReport {
   std::size_t cases_dealt = 0;       ///< to this part and the others
   std::vector<Diagnostic> findings;  ///< what is odd about the flags; none is an error
   std::vector<std::string> assumptions;
+  std::optional<Anchor> anchor;  ///< on what run all of this rests
 };
+
+/// Whether cases may be compared with each other.
+inline bool is_ranked(const WhatIfReport& report) {
+  return !report.anchor || report.anchor->ranks();
+}
 
 /// For a person.
 std::string render_text(const WhatIfReport& report);

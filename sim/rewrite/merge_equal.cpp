@@ -22,8 +22,9 @@ bool makes_a_value(Opcode opcode) {
          opcode != Opcode::kBitcast && opcode != Opcode::kTuple && !is_async_start(opcode);
 }
 
-/// Whether it is worth telling by where it comes from: matrix products and library calls.
-bool is_heavy(const Program& program, const Computation& body, InstructionIndex i) {
+/// Products and calls of libraries are told by where they come from, whatever their form. So is
+/// anything else that two fusions only arrange in two ways.
+bool is_product(const Program& program, const Computation& body, InstructionIndex i) {
   if (body[i].opcode == Opcode::kCustomCall || body[i].opcode == Opcode::kDot) return true;
   if (body[i].opcode != Opcode::kFusion) return false;
   const Computation& fused = program[body.called(i)[0]];
@@ -32,22 +33,31 @@ bool is_heavy(const Program& program, const Computation& body, InstructionIndex 
   return false;
 }
 
+/// The same dimensions in another order.
+bool is_rearranged(Shape a, Shape b) {
+  return !std::ranges::equal(a.dims(), b.dims()) && std::ranges::is_permutation(a.dims(), b.dims());
+}
+
 /// The JAX operation that an instruction carries out, told by its path within the layer, its line
-/// of the program and its result. XLA rearranges a product that it needs twice in two ways, but
-/// jax.checkpoint repeats one operation: "…/body/layer/dot_general" of the forward loop is
-/// "…/checkpoint/rematted_computation/layer/dot_general" of the backward loop.
+/// of the program and its result. XLA rearranges a product or a mask that it needs twice in two
+/// ways, but jax.checkpoint repeats one operation: "…/body/layer/dot_general" of the forward loop
+/// is "…/checkpoint/rematted_computation/layer/dot_general" of the backward loop.
 struct Origin {
   std::string_view path, frame;
-  ElementType type = ElementType::kOpaque;
-  std::int64_t elements = 0;
   bool rematted = false;
+  bool is_product = false;
+  Shape shape;
 };
 
 std::optional<Origin> origin_of(const Program& program, const Computation& body,
                                 InstructionIndex i) {
   constexpr std::string_view kRematted = "/rematted_computation/";
-  if (!body[i].shape.is_array() || !is_heavy(program, body, i)) return std::nullopt;
+  const bool product = is_product(program, body, i);
+  if (!body[i].shape.is_array() || (!product && body[i].opcode != Opcode::kFusion))
+    return std::nullopt;
   Origin origin;
+  origin.is_product = product;
+  origin.shape = body[i].shape;
   origin.path = metadata_field(body, i, "op_name");
   origin.frame = metadata_field(body, i, "stack_frame_id");
   if (origin.path.empty() || origin.frame.empty()) return std::nullopt;
@@ -55,14 +65,15 @@ std::optional<Origin> origin_of(const Program& program, const Computation& body,
     origin.path.remove_prefix(at + kRematted.size());
     origin.rematted = true;
   }
-  origin.type = body[i].shape.type();
-  origin.elements = body[i].shape.elements();
   return origin;
 }
 
 bool is_same_operation(const Origin& forward, const Origin& rematted) {
   return !forward.rematted && rematted.rematted && forward.frame == rematted.frame &&
-         forward.type == rematted.type && forward.elements == rematted.elements &&
+         forward.shape.type() == rematted.shape.type() &&
+         forward.shape.elements() == rematted.shape.elements() &&
+         ((forward.is_product && rematted.is_product) ||
+          is_rearranged(forward.shape, rematted.shape)) &&
          forward.path.size() > rematted.path.size() && forward.path.ends_with(rematted.path) &&
          forward.path[forward.path.size() - rematted.path.size() - 1] == '/';
 }
@@ -123,7 +134,8 @@ class Merger {
         if (is_same_operation(origin, other_origin)) twin = other, ++twins;
       for (const auto& [other, other_origin] : forward)
         alike += other_origin.path == origin.path && other_origin.frame == origin.frame &&
-                 other_origin.elements == origin.elements;
+                 other_origin.shape.elements() == origin.shape.elements() &&
+                 other_origin.is_product == origin.is_product;
       if (twins == 1 && alike == 1) replace(value, *twin);
     }
   }

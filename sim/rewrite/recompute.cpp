@@ -44,6 +44,8 @@ bool is_invariant(const Computation& body, std::uint32_t element) {
 bool is_expanded(const ComputationEditor& editor, const Node& node) {
   switch (node.instruction.opcode) {
     case Opcode::kConstant:
+    case Opcode::kPartitionId:
+    case Opcode::kReplicaId:
       return true;
     case Opcode::kFusion:
     case Opcode::kBroadcast:
@@ -151,12 +153,21 @@ void LayerRecomputation::replace(ResidualId id) {
 }
 
 /// A value in the shape in which the other loop has it. A residual that XLA copies between the
-/// loops has its dimensions in another order there.
+/// loops has its dimensions in another order there, and XLA turns it by a fusion through shared
+/// memory.
 Reference LayerRecomputation::converted(const Residual& residual, Reference value, Shape shape) {
   if (!residual.copied_between_loops) return renamed(value, shape, residual.id);
-  Node node = make_node(out_.text(residual.id + ".transposed" + std::string(kRecomputedSuffix)),
-                        Opcode::kCopy, shape);
+  const std::string name = residual.id + ".transposed" + std::string(kRecomputedSuffix);
+  ComputationEditor fused;
+  fused.keep_alive(program_[backward_id_]);
+  const Shape from = backward_.shape_of(value);
+  Node turned = make_node("turned", Opcode::kCopy, shape);
+  turned.operands = {{fused.add(make_parameter("value", 0, from, *out_.storage())), 0}};
+  fused.set_root({fused.add(std::move(turned)), 0});
+  Node node = make_node(out_.text(name), Opcode::kFusion, shape);
   node.operands = {value};
+  node.called = {out_.add(fused.finish(out_.text("fused." + name), out_.storage()))};
+  node.attributes = {{"kind", "kInput"}};
   return {backward_.add(std::move(node)), 0};
 }
 

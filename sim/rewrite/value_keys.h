@@ -2,12 +2,14 @@
 // computed alike from the same things, however XLA has fused, renamed or wrapped the computation.
 //
 // What a key sees through: renamings (bitcast, reshape), copies that keep the layout or change the
-// memory space, fusions, asynchronous wrappers, and that a collective is combined with others. A
-// scalar that hangs on the loop's counter alone counts by what it comes
-// to, so that two ways of writing "the layer of this iteration" agree.
+// memory space, fusions, asynchronous wrappers, that a collective is combined with others, that
+// several products with one matrix are made as one and sliced, and where a constant or a count is
+// spread over an array. A scalar that hangs on the loop's counter alone counts by what it comes to,
+// so that two ways of writing "the layer of this iteration" agree.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -20,6 +22,9 @@ struct ValueKey {
   std::uint64_t high = 0, low = 0;
   friend auto operator<=>(const ValueKey&, const ValueKey&) = default;
 };
+
+/// What keys stand for, where that matters for the keys of others (value_keys.cpp).
+struct KeyForms;
 
 class ValueKeys {
  public:
@@ -40,9 +45,10 @@ class ValueKeys {
   std::optional<ValueKey> update_key(InstructionId writer, std::uint32_t stack) const;
 
  private:
-  std::vector<std::vector<ValueKey>> keys_;  ///< by instruction and node of its shape
   const Program& program_;
   std::optional<InstructionId> loop_;
+  std::shared_ptr<KeyForms> forms_;
+  std::vector<std::vector<ValueKey>> keys_;  ///< by instruction and node of its shape
 };
 
 }  // namespace spillway

@@ -174,7 +174,8 @@ TEST_CASE("C13: over a fast pinned link some names are better offloaded; pageabl
   const auto pinned = offloading(example.evaluator());
   example.profile = with_pageable_copies(example.profile, BytesPerSecond(1.4e9));
   const Evaluator blocking(example.program, example.schedule, example.profile, example.topology,
-                           example.names, example.budget(), CopyStreams::kBlocking);
+                           example.names, example.budget(),
+                           {.copy_streams = CopyStreams::kBlocking});
   const auto pageable = offloading(blocking);
   CHECK(std::ranges::any_of(pinned, [](const auto& name) { return name.second < Seconds(0); }));
   for (const auto& [name, more] : pageable) {
@@ -190,7 +191,7 @@ TEST_CASE("C13: told that copies are pageable, the plan recomputes and moves not
   const Budget budget = example.budget(
       {.hbm_limit = Bytes(std::int64_t{100} << 30), .fraction = {}, .host_limit = {}});
   const Evaluator evaluator(example.program, example.schedule, example.profile, example.topology,
-                            example.names, budget, CopyStreams::kBlocking);
+                            example.names, budget, {.copy_streams = CopyStreams::kBlocking});
   const PlanResult plan = value_or_fail(make_plan(evaluator, {.most_simulated = 100}));
   REQUIRE(plan.fits);
   CHECK(std::ranges::find(plan.best.policy, Choice::kRecompute) != plan.best.policy.end());

@@ -46,7 +46,7 @@ bool starts_or_ends_collective_kernel(const Program& program, InstructionId id) 
 
 bool has_role(const Program& program, InstructionId id, AsyncOperation::Role role) {
   const auto operation = async_operation(program, id);
-  return operation && operation->is_hidden && operation->role == role;
+  return operation && operation->role == role;
 }
 
 }  // namespace

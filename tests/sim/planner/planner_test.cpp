@@ -404,10 +404,12 @@ TEST_CASE("a reason is what the other choice would have given") {
             signed_text(format_bytes(Bytes(std::abs(more.value()))), more < Bytes(0)) + " of HBM, ";
         expected += signed_text(format_bytes(Bytes(std::abs(host.value()))), host < Bytes(0)) +
                     " on the host";
+        if (plan.fits && !c.fit.fits) expected += ", misses ";
         if (plan.fits && c.fit.over_hbm > Bytes(0))
-          expected += ", misses the budget by " + format_bytes(c.fit.over_hbm);
+          expected += "HBM by " + format_bytes(c.fit.over_hbm);
         if (plan.fits && c.fit.over_host > Bytes(0))
-          expected += ", " + format_bytes(c.fit.over_host) + " too much for the host";
+          expected += (c.fit.over_hbm > Bytes(0) ? ", host by " : "host by ") +
+                      format_bytes(c.fit.over_host);
         while (line < reason.lines.size() && reason.lines[line].starts_with("cannot")) ++line;
         REQUIRE(line < reason.lines.size());
         CHECK(reason.lines[line++] == expected);

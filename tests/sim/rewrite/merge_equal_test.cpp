@@ -195,5 +195,113 @@ TEST_CASE("one operation of JAX, carried out in two ways") {
   CHECK(merged("", body("transpose(jvp())/while/body/mlp/dot_general", 5)) == two);
 }
 
+TEST_CASE("several products with one matrix, made as one, however it is written") {
+  // [8] as [2,4] with 3 + 1 columns, the larger product turned.
+  const std::string functions = R"(
+%both {
+  %a = f32[2,4]{1,0} parameter(0)
+  %w3 = f32[4,3]{1,0} parameter(1)
+  %w1 = f32[4,1]{1,0} parameter(2)
+  %side = f32[4,4]{1,0} concatenate(%w3, %w1), dimensions={1}
+  %turned = f32[4,2]{0,1} dot(%side, %a), lhs_contracting_dims={0}, rhs_contracting_dims={1}
+  ROOT %whole = f32[2,4]{1,0} bitcast(%turned)
+}
+%cut {
+  %w = f32[2,4]{1,0} parameter(0)
+  %three = f32[1,2,4]{2,1,0} bitcast(%w)
+  %piece = f32[1,2,COLUMNS]{2,1,0} slice(%three), slice={[0:1], [0:2], [RANGE]}
+  ROOT %m = f32[1,2,COLUMNS]{2,1,0} negate(%piece)
+}
+)";
+  const auto cut = [&](const std::string& columns, const std::string& range) {
+    std::string text = functions;
+    for (std::size_t at; (at = text.find("COLUMNS")) != std::string::npos;)
+      text.replace(at, 7, columns);
+    return text.replace(text.find("RANGE"), 5, range);
+  };
+  const auto body = [](const std::string& columns, const std::string& matrix) {
+    return "  %x = f32[2,4]{1,0} bitcast(%p#1)\n"
+           "  %three = f32[4,3]{1,0} slice(%p#2), slice={[0:4], [0:3]}\n"
+           "  %last = f32[4,1]{1,0} slice(%p#2), slice={[0:4], [7:8]}\n"
+           "  %new.dot = f32[2,4]{1,0} fusion(%x, %three, %last), kind=kCustom, calls=%both\n"
+           "  %new.cut = f32[1,2," +
+           columns +
+           "]{2,1,0} fusion(%new.dot), kind=kLoop, calls=%cut\n"
+           "  %dot = f32[2," +
+           columns + "]{1,0} dot(%x, %" + matrix +
+           "), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+           "  %minus = f32[2," +
+           columns +
+           "]{1,0} negate(%dot)\n"
+           "  %out = f32[8]{0} custom-call(%minus, %new.cut), custom_call_target=\"f\"";
+  };
+  // A bitcast stands where the cut was.
+  CHECK(merged(cut("3", "0:3"), body("3", "three")) ==
+        "p x(p#2) three(p#3) dot(x,three) minus(dot) new.cut.renamed(minus) "
+        "out(minus,new.cut.renamed)");
+  CHECK(merged(cut("1", "3:4"), body("1", "last")) ==
+        "p x(p#2) last(p#3) dot(x,last) minus(dot) new.cut.renamed(minus) "
+        "out(minus,new.cut.renamed)");
+  CHECK_MESSAGE(merged(cut("1", "2:3"), body("1", "last")).find("new.dot") != std::string::npos,
+                "part of one matrix is no piece");
+  CHECK_MESSAGE(merged(cut("3", "1:4"), body("3", "three")).find("new.dot") != std::string::npos,
+                "a piece begins where its matrix does");
+}
+
+TEST_CASE("a count and a constant, spread over an array or found there") {
+  const std::string lines = R"(
+  %c = f32[] constant(2)
+  %row = s32[4]{0} iota(), iota_dimension=0
+  %new.rows = s32[2,4]{1,0} broadcast(%row), dimensions={DIM}
+  %rows = s32[2,4]{1,0} iota(), iota_dimension=1
+  %new.minus = f32[] negate(%c)
+  %new.all = f32[2,4]{1,0} broadcast(%new.minus), dimensions={}
+  %full = f32[2,4]{1,0} broadcast(%c), dimensions={}
+  %all = f32[2,4]{1,0} negate(%full)
+  %out = f32[8]{0} custom-call(%rows, %new.rows, %all, %new.all), custom_call_target="f")";
+  std::string counts = lines;
+  counts.replace(counts.find("DIM"), 3, "1");
+  CHECK(merged("", counts) == "p c rows full(c) all(full) out(rows,rows,all,all)");
+}
+
+TEST_CASE("counting along another dimension is another value") {
+  CHECK(merged("", R"(
+  %row = s32[4]{0} iota(), iota_dimension=0
+  %new.rows = s32[4,4]{1,0} broadcast(%row), dimensions={0}
+  %rows = s32[4,4]{1,0} iota(), iota_dimension=1
+  %out = f32[8]{0} custom-call(%rows, %new.rows), custom_call_target="f")") ==
+        "p row new.rows(row) rows out(rows,new.rows)");
+}
+
+TEST_CASE("a mask that two fusions arrange in two ways is told by its JAX operation") {
+  const std::string functions = R"(
+%turned {
+  %a = f32[4,8]{1,0} parameter(0)
+  ROOT %ta = f32[8,4]{1,0} transpose(%a), dimensions={1,0}
+}
+%kept {
+  %b = f32[4,8]{1,0} parameter(0)
+  ROOT %tb = f32[4,8]{1,0} tanh(%b)
+}
+)";
+  const auto body = [](const std::string& path, const std::string& calls, const std::string& dims) {
+    return "  %new.mask = f32[" + dims + "]{1,0} fusion(%p#2), kind=kInput, calls=%" + calls +
+           ", metadata={op_name=\"jit(step)/jvp()/while/body/" + path +
+           "\" stack_frame_id=5}\n"
+           "  %mask = f32[4,8]{1,0} fusion(%p#2), kind=kLoop, calls=%kept, "
+           "metadata={op_name=\"jit(step)/transpose(jvp())/while/body/checkpoint/"
+           "rematted_computation/mask/eq\" stack_frame_id=5}\n"
+           "  %out = f32[8]{0} custom-call(%mask, %new.mask), custom_call_target=\"f\"";
+  };
+  CHECK(merged(functions, body("mask/eq", "turned", "8,4")) ==
+        "p mask(p#3) new.mask.renamed(mask) out(mask,new.mask.renamed)");
+  const std::string two = "p new.mask(p#3) mask(p#3) out(mask,new.mask)";
+  CHECK(merged(functions, body("mask/lt", "turned", "8,4")) == two);
+  // Arranged alike, they would have the same key if they were the same.
+  CHECK(merged(functions + "%other {\n  %o = f32[4,8]{1,0} parameter(0)\n"
+                           "  ROOT %to = f32[4,8]{1,0} negate(%o)\n}\n",
+               body("mask/eq", "other", "4,8")) == two);
+}
+
 }  // namespace
 }  // namespace spillway

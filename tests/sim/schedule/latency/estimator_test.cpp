@@ -89,6 +89,8 @@ TEST_CASE("T-shirt sizes") {
   }
   CHECK(latency(estimator, toy, "start", "done") == 5000);
   CHECK(latency(estimator, toy, "out", "outdone") == 5000);
+  // Though the scheduler does not move a kernel on the main stream apart.
+  CHECK(latency(estimator, toy, "kernel_start", "kernel_done") == 5000);
   CHECK(latency(estimator, toy, "a", "start") == 1);
   CHECK(latency(estimator, toy, "done", "out") == 1);
 }

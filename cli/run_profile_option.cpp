@@ -1,0 +1,63 @@
+#include "cli/run_profile_option.h"
+
+#include <CLI/CLI.hpp>
+
+#include "model/base/read_file.h"
+#include "model/hardware/units_text.h"
+
+namespace spillway {
+
+void add_run_profile_options(CLI::App& subcommand, RunProfileOptions& options) {
+  CLI::Option* const profile =
+      subcommand.add_option("--profile", options.profile,
+                            "what a run of this very program took: its durations stand for "
+                            "whatever a policy leaves as it "
+                            "is (PGLE: .pbtxt or .pb)");
+  // Both replace the times of copies.
+  profile->excludes(subcommand.get_option("--pageable-copies"));
+  subcommand
+      .add_option("--measured-step", options.measured_step,
+                  "what the whole step of that run took, where the profile does not say: 5.32s")
+      ->needs(profile);
+}
+
+namespace {
+
+Result<std::optional<Seconds>> read_step(const std::string& text) {
+  if (text.empty()) return std::optional<Seconds>();
+  const Result<Seconds> time = parse_units<Seconds>(text);
+  const char* const example = "for example --measured-step 5.32s";
+  if (!time.ok())
+    return usage_error("--measured-step " + spillway::quoted(text) + " " + time.error().text,
+                       example);
+  if (*time <= Seconds(0)) return usage_error("--measured-step must be more than nothing", example);
+  return std::optional(*time);
+}
+
+}  // namespace
+
+Result<std::optional<Anchor>> read_anchor(const RunProfileOptions& options,
+                                          const LoadedStep& loaded) {
+  if (options.profile.empty()) return std::optional<Anchor>();
+  const auto step = read_step(options.measured_step);
+  if (!step.ok()) return step.error();
+  const auto bytes = read_file(options.profile);
+  if (!bytes.ok()) return bytes.error();
+  if (is_modelled_profile(**bytes))
+    return error_in_file(
+        options.profile,
+        "holds what the cost model says, and in units of XLA's: nobody measured it",
+        "a profile of a run is what jax_enable_pgle or a profiler's trace gives");
+  const Program& program = loaded.program;
+  const auto profile = parse_pgle(**bytes, options.profile, fingerprint_before_lhs(program));
+  if (!profile.ok()) return profile.error();
+  ProfiledTimes found = times_by_instruction(program, *profile);
+  Result<Anchor> anchor =
+      make_anchor(program, loaded.schedule, loaded.machine.profile, loaded.machine.topology,
+                  loaded.copy_streams_of(program),
+                  {options.profile, std::move(found.times), std::move(found.unmatched), *step});
+  if (!anchor.ok()) return anchor.error();
+  return std::optional(std::move(anchor).value());
+}
+
+}  // namespace spillway

@@ -1,0 +1,248 @@
+#include "sim/capacity/step_estimate.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "model/cost/host_rates.h"
+#include "model/cost/replica_groups.h"
+#include "model/spec/hlo_kernels.h"
+#include "model/spec/saved_tensors.h"
+#include "model/spec/weights.h"
+#include "sim/capacity/layer_exposure.h"
+#include "sim/capacity/model_dimensions.h"
+
+namespace spillway {
+
+struct StepEstimator::Facts {
+  const HardwareProfile* profile = nullptr;
+  std::vector<LayerWork> groups;
+  StateBytes state;
+  HostRates rates;
+  TokenGroups token_groups;
+  GroupLayout data_group;
+  GroupLayout weight_group;   ///< that share embedding and head
+  double vocabulary = 0;      ///< of one device
+  double table_elements = 0;  ///< of embedding and head, of one device
+  double layer_elements = 0;  ///< trained, of all layers of one device
+  ModelDimensions dimensions;
+};
+
+namespace {
+
+/// What the policy does with one layer's named values.
+struct LayerValues {
+  std::vector<SavedTensor> tensors;
+  double device = 0, host = 0;  ///< bytes saved
+  double all = 0;               ///< every named value that the backward pass reads
+};
+
+LayerValues values_of(const StepSpec& step, const std::vector<SavedTensor>& tensors, int group) {
+  LayerValues values;
+  for (const SavedTensor& tensor : tensors) {
+    if (tensor.group != group || !tensor.is_needed) continue;
+    const auto bytes = static_cast<double>(tensor.bytes_per_layer().value());
+    const SaveChoice choice = choice_of(step, tensor);
+    values.all += bytes;
+    if (choice == SaveChoice::kDevice) values.device += bytes;
+    if (choice == SaveChoice::kHost) values.host += bytes;
+    values.tensors.push_back(tensor);
+  }
+  return values;
+}
+
+Bytes whole(double bytes) { return Bytes(static_cast<std::int64_t>(bytes)); }
+
+}  // namespace
+
+/// Adds up one step.
+class StepSum {
+ public:
+  StepSum(const StepEstimator::Facts& facts, const StepSpec& step)
+      : facts_(facts), step_(step), profile_(*facts.profile), tensors_(list_saved_tensors(step)) {
+    for (std::size_t g = 0; g < facts.groups.size(); ++g)
+      values_.push_back(values_of(step, tensors_, static_cast<int>(g)));
+  }
+
+  StepEstimate run();
+
+ private:
+  void add_layers(std::size_t group);
+  void add_loss();
+  void add_update();
+  void add_memory(StepEstimate& result) const;
+  double logits() const { return static_cast<double>(step_.local_tokens()) * facts_.vocabulary; }
+
+  const StepEstimator::Facts& facts_;
+  const StepSpec& step_;
+  const HardwareProfile& profile_;
+  const std::vector<SavedTensor> tensors_;
+  std::vector<LayerValues> values_;
+  KernelSum kernels_;
+  Seconds recomputed_, collectives_, copies_;
+};
+
+void StepSum::add_layers(std::size_t group) {
+  const LayerWork& work = facts_.groups[group];
+  const LayerTimes times =
+      layer_times(step_, static_cast<int>(group), work, facts_.token_groups, profile_);
+  const StageTimes sum = times.sum();
+  const auto layers = static_cast<double>(work.layers);
+  KernelSum kernels = sum.forward;
+  kernels += sum.again;
+  kernels += sum.backward;
+  // Each saved value is copied into its stack, and out again.
+  kernels += element_kernels(2 * values_[group].device, 2, profile_);
+  kernels += element_kernels(2 * values_[group].device, 2, profile_);
+  kernels *= layers;
+  kernels_ += kernels;
+  recomputed_ += sum.again.time * layers;
+  const LayerExposure exposed = layer_exposure(step_, times, values_[group].tensors, facts_.rates);
+  collectives_ += exposed.collectives * layers;
+  copies_ += (exposed.offloads + exposed.reloads) * layers;
+}
+
+void StepSum::add_loss() {
+  const auto tokens = static_cast<double>(step_.local_tokens());
+  const auto embed = static_cast<double>(step_.model.embed);
+  const std::string_view type = "bf16";
+  const int products = step_.embeds_by_product ? 2 : 0;  // the lookup, and its gradient
+  kernels_ += product_kernel({tokens, embed, facts_.vocabulary}, type, profile_);
+  kernels_ += product_kernel({tokens, facts_.vocabulary, embed}, type, profile_);
+  for (int k = 0; k < 1 + products; ++k)
+    kernels_ += product_kernel({embed, tokens, facts_.vocabulary}, type, profile_);
+  // Logits are written, their maximum and sum found, the gradient made and read twice.
+  constexpr double kLogitBytes = 20;
+  kernels_ += element_kernels(kLogitBytes * logits(), 6, profile_);
+  const double bytes = 2 * facts_.vocabulary * embed;
+  const Seconds gather =
+      collective_time(CollectiveKind::kAllGather, bytes, facts_.weight_group, profile_);
+  const Seconds reduce =
+      collective_time(CollectiveKind::kReduceScatter, bytes, facts_.weight_group, profile_);
+  collectives_ += gather + reduce;  // the others of both tables hide
+}
+
+void StepSum::add_update() {
+  const double elements = facts_.layer_elements + facts_.table_elements;
+  // Norm of the gradients, clipping, weights and moments read and written.
+  const double state = static_cast<double>((facts_.state.params + facts_.state.optimizer).value());
+  const double gradients = static_cast<double>(facts_.state.gradients.value());
+  kernels_ +=
+      element_kernels(2 * state + (step_.clips_gradients ? 2 : 1) * gradients, 40, profile_);
+  collectives_ +=
+      collective_time(CollectiveKind::kAllReduce, 4 * elements, facts_.data_group, profile_);
+  const double moved =
+      (step_.optimizer_on_host ? static_cast<double>(facts_.state.optimizer.value()) : 0) +
+      (step_.params_on_host ? static_cast<double>(facts_.state.params.value()) : 0);
+  copies_ += whole(moved) / facts_.rates.each_of_both;
+}
+
+void StepSum::add_memory(StepEstimate& result) const {
+  const StateBytes& state = facts_.state;
+  result.state = state.other + (step_.optimizer_on_host ? Bytes(0) : state.optimizer) +
+                 (step_.params_on_host ? Bytes(0) : state.params);
+  result.host = (step_.optimizer_on_host ? state.optimizer : Bytes(0)) +
+                (step_.params_on_host ? state.params : Bytes(0));
+  double saved = 0, host = 0, layer = 0;
+  for (std::size_t g = 0; g < values_.size(); ++g) {
+    const LayerWork& work = facts_.groups[g];
+    const auto layers = static_cast<double>(work.layers);
+    saved += values_[g].device * layers;
+    host += values_[g].host * layers;
+    // A backward layer: its values, weights put together, the gradients of the largest, copies of
+    // one layer on their way.
+    layer = std::max(layer, values_[g].all +
+                                2 * (static_cast<double>(work.weight_elements) +
+                                     2 * static_cast<double>(work.largest_matrix)) +
+                                2 * values_[g].host);
+  }
+  result.saved = whole(saved);
+  result.host += whole(host);
+  const double table = 2 * facts_.vocabulary * static_cast<double>(step_.model.embed);
+  const double loss = 8 * logits() + 2 * table;  // logits in f32, twice in bf16; head and gradient
+  const double gradients = static_cast<double>(state.gradients.value());
+  result.working = whole(std::max(loss, gradients + layer));
+  result.device = result.state + result.saved + result.working;
+}
+
+StepEstimate StepSum::run() {
+  for (std::size_t g = 0; g < facts_.groups.size(); ++g) add_layers(g);
+  add_loss();
+  // Gradients start as zeros, and those of each microbatch are added to the sum.
+  if (step_.accumulation > 1)
+    kernels_ +=
+        element_kernels(4 * static_cast<double>(facts_.state.gradients.value()), 20, profile_);
+  const auto times = static_cast<double>(step_.accumulation);
+  kernels_ *= times;
+  recomputed_ = recomputed_ * times;
+  collectives_ = collectives_ * times;
+  copies_ = copies_ * times;
+  add_update();
+  StepEstimate result;
+  const auto stages = static_cast<double>(step_.mesh[MeshAxis::kStage]);
+  const double bubble =
+      stages > 1
+          ? 1 + (stages - 1) / std::max(1.0, static_cast<double>(step_.pipeline_microbatches))
+          : 1;
+  result.kernels = kernels_.time;
+  result.recomputed = recomputed_;
+  result.exposed_collectives = collectives_;
+  result.exposed_copies = copies_;
+  result.step = (kernels_.time + collectives_ + copies_) * bubble;
+  const Seconds compute = kernels_.time - kernels_.by_memory;
+  const std::pair<Seconds, StepBound> parts[] = {{compute, StepBound::kCompute},
+                                                 {kernels_.by_memory, StepBound::kHbm},
+                                                 {collectives_, StepBound::kCollectives},
+                                                 {copies_, StepBound::kHostLink}};
+  result.bound = std::ranges::max_element(parts, {}, &std::pair<Seconds, StepBound>::first)->second;
+  const double sequences = step_.batch_per_device;
+  result.tokens = sequences * static_cast<double>(step_.sequence * step_.accumulation);
+  result.model_flops =
+      training_flops(facts_.dimensions, {sequences, step_.sequence, step_.accumulation}).total;
+  add_memory(result);
+  return result;
+}
+
+std::string_view name_of(StepBound bound) {
+  constexpr std::string_view kNames[] = {"compute", "HBM bandwidth", "collectives", "host link"};
+  return kNames[static_cast<std::size_t>(bound)];
+}
+
+Result<StepEstimator> StepEstimator::make(const StepSpec& step, const HardwareProfile& profile,
+                                          const Topology& topology) {
+  auto facts = std::make_unique<Facts>();
+  facts->profile = &profile;
+  for (std::size_t g = 0; g < step.model.groups.size(); ++g) {
+    Result<LayerWork> work = make_layer_work(step, static_cast<int>(g), topology);
+    if (!work.ok()) return work.error();
+    facts->layer_elements += static_cast<double>(work->local_elements * work->layers);
+    facts->groups.push_back(std::move(*work));
+  }
+  const Result<StateBytes> state = count_state(step);
+  if (!state.ok()) return state.error();
+  facts->state = *state;
+  facts->rates = host_rates(profile, topology);
+  using enum MeshAxis;
+  const Mesh& mesh = step.mesh;
+  facts->token_groups = {layout_along(mesh, {kTensor, kTensorSequence}, topology),
+                         layout_along(mesh, {kExpert}, topology)};
+  facts->data_group = layout_along(mesh, {kData}, topology);
+  facts->weight_group = layout_along(mesh, {kFsdp, kFsdpTranspose, kContext, kExpert}, topology);
+  facts->vocabulary =
+      static_cast<double>(step.model.vocabulary) / static_cast<double>(mesh.tensor_shares());
+  const double tables = step.model.tied_head ? 1 : 2;
+  facts->table_elements = tables * static_cast<double>(step.model.vocabulary * step.model.embed) /
+                          static_cast<double>(mesh.devices() / mesh[kData]);
+  facts->dimensions = dimensions_of(step.model);
+  return StepEstimator(std::move(facts));
+}
+
+StepEstimate StepEstimator::estimate(const StepSpec& step) const {
+  return StepSum(*facts_, step).run();
+}
+
+StepEstimator::StepEstimator(std::unique_ptr<Facts> facts) : facts_(std::move(facts)) {}
+StepEstimator::StepEstimator(StepEstimator&&) noexcept = default;
+StepEstimator& StepEstimator::operator=(StepEstimator&&) noexcept = default;
+StepEstimator::~StepEstimator() = default;
+
+}  // namespace spillway

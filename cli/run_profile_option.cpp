@@ -54,7 +54,8 @@ Result<std::optional<Anchor>> read_anchor(const RunProfileOptions& options,
   RunOfProgram found = match_run(program, *run);
   if (!step && found.step) step = found.step->time;
   std::vector<std::string> notes;
-  for (const auto* list : {&run->notes, &found.notes})
+  const std::vector<RunNote>* const both[] = {&run->notes, &found.notes};
+  for (const auto* list : both)
     for (const RunNote& note : *list) notes.push_back(note.missing + ": " + note.consequence);
   Result<Anchor> anchor =
       make_anchor(program, loaded.schedule, loaded.machine.profile, loaded.machine.topology,

@@ -61,7 +61,7 @@ Result<LoadedStep> load_step(const StepOptions& options, const Surroundings& sur
   return LoadedStep{std::move(program).value(), std::move(schedule).value(),
                     std::move(names).value(),   std::move(machine),
                     std::move(budget).value(),  *jaxlib,
-                    std::move(files),           pageable.has_value()};
+                    std::move(files),           pageable};
 }
 
 }  // namespace spillway

@@ -39,7 +39,7 @@ struct LoadedStep {
   Budget budget;
   std::optional<JaxlibVersion> jaxlib;  ///< of --jaxlib
   std::vector<std::string> files;       ///< that were read, which nothing may be written over
-  bool copies_block = false;            ///< of --pageable-copies
+  std::optional<BytesPerSecond> pageable_copies;  ///< of --pageable-copies
 
   /// The version of --jaxlib, else the one that the names came with, where either was given.
   std::optional<JaxlibVersion> jaxlib_or_that_of_names() const {
@@ -47,7 +47,8 @@ struct LoadedStep {
   }
   /// How host copies of a program get their streams, where that is known.
   std::optional<CopyStreams> copy_streams_of(const Program& of) const {
-    return copies_block ? CopyStreams::kBlocking : find_copy_streams(jaxlib_or_that_of_names(), of);
+    return pageable_copies ? CopyStreams::kBlocking
+                           : find_copy_streams(jaxlib_or_that_of_names(), of);
   }
 };
 

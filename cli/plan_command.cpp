@@ -1,6 +1,7 @@
 // spillway plan PROGRAM --hw P [--names F] [--hbm-limit B] [--mem-fraction f] [--host-limit B]
-//               [--explain NAME] [--moves] [--sensitivity] [--need] [--pageable-copies RATE]
+//               [--explain NAME] [--moves] [--sensitivity] [--pageable-copies RATE]
 //               [--profile FILE [--measured-step TIME]]
+//               [--need [--second DUMP --batch-of-dumps A,B --batch X[,X…]] [--accumulation N]]
 //               [--out PLAN.yaml] [--pgle OUT.pbtxt] [--xla-flags TEXT | --xla-flags-env]
 //               [--jaxlib V] [--json]
 #include <CLI/CLI.hpp>
@@ -13,7 +14,9 @@
 #include "cli/load_step.h"
 #include "cli/output_file.h"
 #include "cli/plan_file_option.h"
+#include "cli/progress.h"
 #include "cli/run_profile_option.h"
+#include "cli/size_options.h"
 #include "model/base/parallel.h"
 #include "model/run/write_pgle.h"
 #include "sim/lowering/device_streams.h"
@@ -29,6 +32,7 @@ struct PlanCommandOptions {
   std::string pgle;
   std::string out;
   RunProfileOptions run;
+  SizeOptions sizes;
   AnswerRequest asked;
   bool json = false;
 };
@@ -43,13 +47,35 @@ std::string ends_in_pbtxt(const std::string& path) {
 PlanFile to_plan_file(const StepOptions& options, const LoadedStep& loaded,
                       const PlanReport& report) {
   const PlanResult& plan = report.plan;
-  return make_plan_file(plan_file_context(options, loaded), plan.handles, plan.best.policy,
-                        report.user_settings, plan.fits,
+  return make_plan_file(plan_file_context(options, loaded, report.anchor), plan.handles,
+                        plan.best.policy, report.user_settings, plan.fits,
                         {report.planned, text_schedule(report.planned).value(), report.best_run},
                         report.advice);
 }
 
+/// What the plan's policy needs at other sizes of the step.
+std::optional<Error> add_needs_at_sizes(const PlanCommandOptions& options, const LoadedStep& loaded,
+                                        PlanReport& plan) {
+  if (!options.sizes.any()) return std::nullopt;
+  const auto steps = read_sized_steps(options.sizes, loaded.program, loaded.names);
+  if (!steps.ok()) return steps.error();
+  const auto& [profile, topology] = loaded.machine;
+  for (const SizedStep& step : *steps) {
+    const Evaluator evaluator(step.program, step.schedule, profile, topology, step.names,
+                              loaded.budget,
+                              {.copy_streams = loaded.copy_streams_of(step.program),
+                               .base = plan.anchor ? &plan.anchor->costs : nullptr});
+    Result<SizedRequirements> need = find_requirements_at(evaluator, plan.plan, step);
+    if (!need.ok()) return need.error();
+    plan.answers.sized.push_back(std::move(need).value());
+  }
+  return std::nullopt;
+}
+
 int run_plan(const PlanCommandOptions& options, const Surroundings& surroundings) {
+  if (options.sizes.any() && !options.asked.need)
+    return report(usage_error("another size is there for --need",
+                              "add --need; whatif answers for other policies at that size"));
   const auto flags = read_user_flags(options.flags);
   if (!flags.ok()) return report(flags.error());
   const Result<LoadedStep> loaded = load_step(options.step, surroundings);
@@ -63,12 +89,16 @@ int run_plan(const PlanCommandOptions& options, const Surroundings& surroundings
   const auto& [profile, topology] = loaded->machine;
   AnswerRequest asked = options.asked;
   asked.moves |= !options.explain.empty();
+  Progress progress("policies simulated");
   Result<PlanReport> made = make_plan_report(
       loaded->program, loaded->schedule, profile, topology, loaded->names, loaded->budget,
-      {.threads = useful_threads()}, {.jaxlib = loaded->jaxlib, .flags = *flags},
-      loaded->copy_streams_of(loaded->program), asked, *anchor);
+      {.threads = useful_threads(), .simulated = [&progress] { progress.advance(); }},
+      {.jaxlib = loaded->jaxlib, .flags = *flags}, loaded->copy_streams_of(loaded->program), asked,
+      *anchor);
   if (!made.ok()) return report(made.error());
   PlanReport plan = std::move(made).value();
+  if (plan.plan.ranked)
+    if (const auto wrong = add_needs_at_sizes(options, *loaded, plan)) return report(*wrong);
   if (!plan.plan.ranked) {
     if (!options.out.empty() || !options.pgle.empty())
       std::fputs("nothing is written, since policies are not ranked\n", stderr);
@@ -106,6 +136,7 @@ Runner add_plan(CLI::App& subcommand, const Surroundings& surroundings) {
   subcommand.add_option("--explain", options->explain, "only why this name went where it did");
   add_plan_file_option(subcommand, options->out);
   add_run_profile_options(subcommand, options->run);
+  add_size_options(subcommand, options->sizes);
   subcommand
       .add_option("--pgle", options->pgle,
                   "also write what instructions and copies take, as a profile for XLA's scheduler")

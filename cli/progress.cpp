@@ -12,7 +12,10 @@ void Progress::advance() {
   std::int64_t lines = lines_;
   // Whoever first sees that a line is due writes it.
   if (done == total_ || due <= lines || !lines_.compare_exchange_strong(lines, due)) return;
-  fmt::print(stderr, "{} of {} {}\n", done, total_, what_);
+  if (total_ == 0)
+    fmt::print(stderr, "{} {}\n", done, what_);
+  else
+    fmt::print(stderr, "{} of {} {}\n", done, total_, what_);
 }
 
 }  // namespace spillway

@@ -12,6 +12,8 @@ class Progress {
  public:
   /// `what` is counted: "cases".
   Progress(std::size_t total, std::string what) : total_(total), what_(std::move(what)) {}
+  /// Nobody knows how many there will be.
+  explicit Progress(std::string what) : Progress(0, std::move(what)) {}
 
   /// One more is done. Threads may call it at the same time.
   void advance();

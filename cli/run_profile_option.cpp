@@ -4,15 +4,16 @@
 
 #include "model/base/read_file.h"
 #include "model/hardware/units_text.h"
+#include "model/run/pgle.h"
+#include "model/run/read_run.h"
 
 namespace spillway {
 
 void add_run_profile_options(CLI::App& subcommand, RunProfileOptions& options) {
-  CLI::Option* const profile =
-      subcommand.add_option("--profile", options.profile,
-                            "what a run of this very program took: its durations stand for "
-                            "whatever a policy leaves as it "
-                            "is (PGLE: .pbtxt or .pb)");
+  CLI::Option* const profile = subcommand.add_option(
+      "--profile", options.profile,
+      "what a run of this very program took: its durations stand for whatever a policy leaves as "
+      "it is (Nsight Systems as SQLite, a trace of jax.profiler, or costs for XLA's scheduler)");
   // Both replace the times of copies.
   profile->excludes(subcommand.get_option("--pageable-copies"));
   subcommand
@@ -39,23 +40,27 @@ Result<std::optional<Seconds>> read_step(const std::string& text) {
 Result<std::optional<Anchor>> read_anchor(const RunProfileOptions& options,
                                           const LoadedStep& loaded) {
   if (options.profile.empty()) return std::optional<Anchor>();
-  const auto step = read_step(options.measured_step);
-  if (!step.ok()) return step.error();
-  const auto bytes = read_file(options.profile);
-  if (!bytes.ok()) return bytes.error();
-  if (is_modelled_profile(**bytes))
+  const auto stated = read_step(options.measured_step);
+  if (!stated.ok()) return stated.error();
+  std::optional<Seconds> step = *stated;
+  const Program& program = loaded.program;
+  const Result<MeasuredRun> run = read_run(options.profile, fingerprint_before_lhs(program));
+  if (!run.ok()) return run.error();
+  if (run->format == RunFormat::kPgle && is_modelled_profile(**read_file(options.profile)))
     return error_in_file(
         options.profile,
         "holds what the cost model says, and in units of XLA's: nobody measured it",
         "a profile of a run is what jax_enable_pgle or a profiler's trace gives");
-  const Program& program = loaded.program;
-  const auto profile = parse_pgle(**bytes, options.profile, fingerprint_before_lhs(program));
-  if (!profile.ok()) return profile.error();
-  ProfiledTimes found = times_by_instruction(program, *profile);
+  RunOfProgram found = match_run(program, *run);
+  if (!step && found.step) step = found.step->time;
+  std::vector<std::string> notes;
+  const std::vector<RunNote>* const both[] = {&run->notes, &found.notes};
+  for (const auto* list : both)
+    for (const RunNote& note : *list) notes.push_back(note.missing + ": " + note.consequence);
   Result<Anchor> anchor =
       make_anchor(program, loaded.schedule, loaded.machine.profile, loaded.machine.topology,
                   loaded.copy_streams_of(program),
-                  {options.profile, std::move(found.times), std::move(found.unmatched), *step});
+                  {options.profile, std::move(found.times), step, std::move(notes)});
   if (!anchor.ok()) return anchor.error();
   return std::optional(std::move(anchor).value());
 }

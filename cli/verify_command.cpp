@@ -9,6 +9,7 @@
 #include "cli/machine_options.h"
 #include "cli/names_option.h"
 #include "cli/percent_option.h"
+#include "model/hardware/pageable.h"
 #include "model/hlo/read_program.h"
 #include "model/plan/read_plan_file.h"
 #include "sim/lowering/device_streams.h"
@@ -69,15 +70,20 @@ int run_verify(const VerifyOptions& options, const Surroundings& surroundings) {
   if (!program.ok()) return report(program.error());
   const Result<NameList> names = load_names(options.names);
   if (!names.ok()) return report(names.error());
-  const Result<Machine> machine = machine_of(options, *plan, *program, surroundings);
-  if (!machine.ok()) return report(machine.error());
+  Result<Machine> found = machine_of(options, *plan, *program, surroundings);
+  if (!found.ok()) return report(found.error());
+  Machine machine = std::move(found).value();
+  if (plan->pageable_copies)
+    machine.profile = with_pageable_copies(std::move(machine.profile), *plan->pageable_copies);
   const auto compiled_by = *jaxlib ? *jaxlib : names->jaxlib;
   const Result<VerifyReport> result = make_verify_report(
       *plan, options.plan, *program,
       {.names = *names,
-       .profile = machine->profile,
-       .topology = machine->topology,
-       .copy_streams = find_copy_streams(compiled_by ? compiled_by : plan->jaxlib, *program),
+       .profile = machine.profile,
+       .topology = machine.topology,
+       .copy_streams = plan->pageable_copies
+                           ? CopyStreams::kBlocking
+                           : find_copy_streams(compiled_by ? compiled_by : plan->jaxlib, *program),
        .jaxlib = compiled_by,
        .tolerances = *tolerances});
   if (!result.ok()) return report(result.error());

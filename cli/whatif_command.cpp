@@ -131,7 +131,8 @@ void warn_of_guesses(const ResidualTable& table, WhatIfReport& result) {
   if (!guessed.empty())
     add_findings({{"guessed-names", Severity::kWarning,
                    guessed + ": several values have the shape of these names, and not as many as "
-                             "there are names; they were matched in order",
+                             "there are names, or some of them are on the host; they were matched "
+                             "in order",
                    "", "inspect --names lists who is who; a sidecar of this very program is sure"}},
                  result);
 }
@@ -189,7 +190,7 @@ std::optional<Error> run_sizes(const WhatIfOptions& options, const LoadedStep& l
 /// The one case that was asked for, as a plan.
 Result<PlanFile> to_plan_file(const WhatIfOptions& options, const LoadedStep& loaded,
                               const Evaluator& evaluator, const FlagContext& context,
-                              const WhatIfOutcome& outcome) {
+                              const WhatIfReport& result, const WhatIfOutcome& outcome) {
   const Policy& policy = outcome.what.policy;
   const FlagSettings& flags = outcome.what.flags;
   const Result<Program> step = evaluator.rewrite(policy, *schedule_settings(flags, context));
@@ -205,9 +206,9 @@ Result<PlanFile> to_plan_file(const WhatIfOptions& options, const LoadedStep& lo
                                       .pool = loaded.budget.pool,
                                       .has_names = !loaded.names.names.empty(),
                                       .unmatched = evaluator.residuals().unmatched_names});
-  return make_plan_file(plan_file_context(options.step, loaded), plan.handles, policy, flags,
-                        outcome.result.fit.fits, {*step, text_schedule(*step).value(), *run},
-                        advice);
+  return make_plan_file(plan_file_context(options.step, loaded, result.anchor), plan.handles,
+                        policy, flags, outcome.result.fit.fits,
+                        {*step, text_schedule(*step).value(), *run}, advice);
 }
 
 /// Writes the plan of what was answered, where it is asked for.
@@ -222,7 +223,8 @@ int write_plan(const WhatIfOptions& options, const LoadedStep& loaded, const Eva
     return report(
         usage_error("--out is for one case, and these are " + std::to_string(asked.size()),
                     "give one choice for each name, and one value for each flag"));
-  const Result<PlanFile> plan = to_plan_file(options, loaded, evaluator, context, *asked.front());
+  const Result<PlanFile> plan =
+      to_plan_file(options, loaded, evaluator, context, result, *asked.front());
   return plan.ok() ? write_plan_file(options.out, *plan) : report(plan.error());
 }
 

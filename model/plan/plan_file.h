@@ -72,7 +72,10 @@ struct StepFigures {
 
 /// What was allowed.
 struct PlannedBudget {
-  Bytes hbm, pool, reserve, host;
+  Bytes hbm, pool, reserve;
+  Bytes host;                        ///< of a device, where its node has room for as much
+  std::optional<Bytes> usable = {};  ///< of the pool, where holes are left out
+  std::optional<Bytes> block = {};   ///< in one piece, where that is limited
 };
 
 /// A name and its value, as configurations have them.
@@ -83,6 +86,10 @@ struct PlanFile {
   std::string hardware;              ///< id of the profile
   std::optional<HostGrid> topology;  ///< where the user stated one
   std::optional<JaxlibVersion> jaxlib;
+  /// The rate of copies where the host's memory is taken for pageable.
+  std::optional<BytesPerSecond> pageable_copies = {};
+  /// The profile of a run that times rest on, where they do not all come from the model.
+  std::optional<std::string> anchored_on = {};
   PlannedBudget budget;
   bool fits = false;
   /// Every name with its choice, all names of one value and state classes among them.

@@ -74,11 +74,15 @@ void visit_plan_file(Plan& plan, Visitor& visit) {
   visit.field("hardware", plan.hardware);
   visit.optional_field("topology", plan.topology);
   visit.optional_field("jaxlib", plan.jaxlib);
+  visit.optional_field("pageable_copies_bytes_per_second", plan.pageable_copies);
+  visit.optional_field("anchored_on", plan.anchored_on);
   visit.section("budget", [&] {
     visit.field("hbm_bytes", plan.budget.hbm);
     visit.field("pool_bytes", plan.budget.pool);
     visit.field("reserve_bytes", plan.budget.reserve);
     visit.field("host_bytes", plan.budget.host);
+    visit.optional_field("usable_bytes", plan.budget.usable);
+    visit.optional_field("block_bytes", plan.budget.block);
   });
   visit.field("fits", plan.fits);
   visit.map("policy", plan.policy);

@@ -8,10 +8,16 @@
 #include <cmath>
 
 #include "model/hardware/strict_map.h"
+#include "model/plan/check_plan_file.h"
 #include "model/plan/plan_file_fields.h"
 
 namespace spillway {
 namespace {
+
+/// Bytes and counts are exact in a double (verify_report.h); a quadrillion bytes are a petabyte.
+constexpr std::int64_t kMostWhole = std::int64_t{1} << 53;
+/// Of FLOPs, the largest figures: a step of a year on 100,000 devices has some 1e27 in all.
+constexpr double kMost = 1e30;
 
 constexpr Choice kChoices[] = {Choice::kKeep, Choice::kOffload, Choice::kRecompute};
 
@@ -35,8 +41,10 @@ class PlanReader {
 
   template <typename T>
   void field(std::string_view key, T& out) {
-    if (const auto value = map().require_scalar(key, fmt::format("{}: {}", key, example(out))))
+    if (const auto value = map().require_scalar(key, fmt::format("{}: {}", key, example(out)))) {
+      places_.fields[std::string(key)] = value->node->at;
       scalar(map().describe(key), *value->node, out);
+    }
   }
   /// Text may be empty.
   void field(std::string_view key, std::string& out) {
@@ -45,8 +53,10 @@ class PlanReader {
   }
   template <typename T>
   void optional_field(std::string_view key, std::optional<T>& out) {
-    if (const auto value = map().find(key))
+    if (const auto value = map().find(key)) {
+      places_.fields[std::string(key)] = value->node->at;
       scalar(map().describe(key), *value->node, out.emplace());
+    }
   }
 
   template <typename T>
@@ -82,7 +92,7 @@ class PlanReader {
 
   void finish(const PlanFile& plan) {
     map().finish();
-    check_residuals(plan);
+    check_plan_file(plan, places_, problems_);
   }
 
  private:
@@ -105,25 +115,8 @@ class PlanReader {
 
   template <typename T>
   void remember(TextPosition, const T&) {}
-  void remember(TextPosition at, const PlannedResidual&) { residuals_at_.push_back(at); }
-
-  /// A choice that was edited by hand has predictions of another one beside it.
-  void check_residuals(const PlanFile& plan) {
-    for (std::size_t k = 0; k < residuals_at_.size(); ++k)
-      for (const std::string& name : plan.residuals[k].names) {
-        const auto said =
-            std::ranges::find(plan.policy, name, &std::pair<std::string, Choice>::first);
-        if (said == plan.policy.end())
-          problems_.add(residuals_at_[k], fmt::format("{} is not in 'policy'", quoted(name)),
-                        "a plan file is made by plan or whatif, and not edited");
-        else if (said->second != plan.residuals[k].choice)
-          problems_.add(
-              residuals_at_[k],
-              fmt::format("{} is to be {} here, and {} in 'policy'", quoted(name),
-                          name_of(plan.residuals[k].choice), name_of(said->second)),
-              "what it predicts is of one policy only: make another with whatif --set … --out");
-      }
-  }
+  void remember(TextPosition at, const PlannedResidual&) { places_.residuals.push_back(at); }
+  void remember(TextPosition at, const PlannedState&) { places_.state.push_back(at); }
 
   bool is_scalar(const std::string& what, const YamlNode& node, const std::string& example) {
     if (node.kind == YamlNode::Kind::kScalar) return true;
@@ -141,11 +134,15 @@ class PlanReader {
     if (!is_scalar(what, node, example(out))) return;
     if (!read_number(node.scalar, out) || out < 0)
       refuse(what, node, "a whole number, not below 0");
+    else if (out > kMostWhole)
+      refuse(what, node, "that is more than any step has");
   }
   void scalar(const std::string& what, const YamlNode& node, double& out) {
     if (!is_scalar(what, node, example(out))) return;
     if (!read_number(node.scalar, out) || !std::isfinite(out) || out < 0)
       refuse(what, node, "a number, not below 0");
+    else if (out > kMost)
+      refuse(what, node, "that is more than any step has");
   }
   void scalar(const std::string& what, const YamlNode& node, bool& out) {
     if (!is_scalar(what, node, example(out))) return;
@@ -161,6 +158,12 @@ class PlanReader {
     double seconds = 0;
     scalar(what, node, seconds);
     out = Seconds(seconds);
+  }
+  void scalar(const std::string& what, const YamlNode& node, BytesPerSecond& out) {
+    double rate = 0;
+    scalar(what, node, rate);
+    if (rate == 0) refuse(what, node, "a rate above 0");
+    out = BytesPerSecond(rate);
   }
   void scalar(const std::string& what, const YamlNode& node, Choice& out) {
     one_of(what, node, kChoices, out);
@@ -213,7 +216,7 @@ class PlanReader {
 
   YamlProblems& problems_;
   std::vector<StrictMap> open_;
-  std::vector<TextPosition> residuals_at_;
+  PlanFilePlaces places_;
 };
 
 Result<PlanFile> to_plan_file(const YamlDocument& document) {

@@ -106,6 +106,7 @@ class PlanWriter {
   void scalar(bool value) { out_ << (value ? "true" : "false"); }
   void scalar(Bytes bytes) { scalar(bytes.value()); }
   void scalar(Seconds time) { scalar(time.value()); }
+  void scalar(BytesPerSecond rate) { scalar(rate.value()); }
   void scalar(Choice choice) { out_ << std::string(name_of(choice)); }
   void scalar(StateClass kind) { out_ << std::string(name_of(kind)); }
   void scalar(const JaxlibVersion& version) { out_ << YAML::DoubleQuoted << to_string(version); }

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <map>
 #include <optional>
+#include <set>
 
 namespace spillway {
 namespace {
@@ -53,9 +54,10 @@ std::optional<std::int64_t> lines_behind(const Residual& residual, const Checkpo
   return distance;
 }
 
-/// Names of a group by the residual they belong to, as far as sources tell.
+/// Names of a group by the residual they belong to, as far as sources tell; `in_order` where a
+/// later residual carries a later name.
 std::vector<std::optional<std::size_t>> match_by_source(const NameList& list, const Group& group,
-                                                        const ResidualTable& table) {
+                                                        const ResidualTable& table, bool in_order) {
   std::vector<std::optional<std::size_t>> place(group.residuals.size());  // into group.names
   std::size_t from = 0;
   for (std::size_t r = 0; r < group.residuals.size(); ++r) {
@@ -64,12 +66,19 @@ std::vector<std::optional<std::size_t>> match_by_source(const NameList& list, co
       const auto distance =
           lines_behind(table.residuals[group.residuals[r]], list.names[group.names[n]]);
       if (!distance || (nearest && *distance >= *nearest)) continue;
+      if (std::ranges::find(place, n) != place.end()) continue;
       nearest = distance;
       place[r] = n;
     }
-    if (place[r]) from = *place[r] + 1;  // order holds: later residuals carry later names
+    if (place[r] && in_order) from = *place[r] + 1;
   }
   return place;
+}
+
+bool have_lines_of_their_own(const NameList& list, const std::vector<std::size_t>& names) {
+  std::set<std::string_view> lines;
+  for (const std::size_t k : names) lines.insert(list.names[k].source);
+  return lines.size() == names.size();
 }
 
 void match_group(const NameList& list, Group group, ResidualTable& table) {
@@ -84,9 +93,21 @@ void match_group(const NameList& list, Group group, ResidualTable& table) {
   const bool equally_many = group.names.size() == group.residuals.size();
   NameEvidence evidence = equally_many ? NameEvidence::kOrder : NameEvidence::kGuess;
   if (equally_many && group.names.size() == 1) evidence = NameEvidence::kShape;
+  // The loop may carry what is kept first, or what is offloaded: then the order tells nothing.
+  const auto place_of = [&](ResidualId id) { return table.residuals[id].placement; };
+  const bool is_mixed = std::ranges::any_of(group.residuals, [&](ResidualId id) {
+    return place_of(id) != place_of(group.residuals.front());
+  });
+  if (is_mixed) evidence = NameEvidence::kGuess;
   // What sources tell stands fixed; the others are paired in order in between.
   std::vector<std::optional<std::size_t>> place(group.residuals.size());
-  if (!equally_many) place = match_by_source(list, group, table);
+  if (!equally_many)
+    place = match_by_source(list, group, table, /*in_order=*/true);
+  else if (is_mixed && have_lines_of_their_own(list, group.names))
+    place = match_by_source(list, group, table, /*in_order=*/false);
+  // Out of order it is all or nothing: what is left has nothing to stand between.
+  if (equally_many && !std::ranges::all_of(place, [](const auto& p) { return p.has_value(); }))
+    place.assign(group.residuals.size(), std::nullopt);
   std::size_t next = 0;
   for (std::size_t r = 0; r < group.residuals.size(); ++r) {
     Residual& residual = table.residuals[group.residuals[r]];

@@ -97,16 +97,22 @@ MeasuredTimes scheduled_times(const Program& program, const MeasuredRun& run) {
   std::map<std::string_view, Seconds> costs;
   for (const MeasuredInstruction& instruction : run.instructions)
     costs[instruction.name] = instruction.time;
+  // A name of today may have been another's when XLA scheduled; only one that was nobody's counts.
+  std::set<std::string_view> scheduled;
+  const auto visit_all = [&program](const auto& visit) {
+    for (const ComputationId id : ids(program.computations))
+      for (const InstructionIndex i : program[id].instructions()) visit(program[id], i);
+  };
+  visit_all([&scheduled](const Computation& computation, InstructionIndex i) {
+    scheduled.insert(scheduling_name(computation, i));
+  });
   MeasuredTimes times;
-  for (const Executed& executed : executed_computations(program)) {
-    const Computation& computation = program[executed.id];
-    for (const InstructionIndex i : computation.instructions()) {
-      const std::string_view own = computation[i].name;
-      auto cost = costs.find(scheduling_name(computation, i));
-      if (cost == costs.end()) cost = costs.find(own);
-      if (cost != costs.end()) times[std::string(own)] = cost->second;
-    }
-  }
+  visit_all([&](const Computation& computation, InstructionIndex i) {
+    const std::string_view own = computation[i].name;
+    auto cost = costs.find(scheduling_name(computation, i));
+    if (cost == costs.end() && !scheduled.contains(own)) cost = costs.find(own);
+    if (cost != costs.end()) times[std::string(own)] = cost->second;
+  });
   return times;
 }
 

@@ -287,6 +287,18 @@ bool is_modelled_profile(std::string_view bytes) {
   return first.starts_with('#') && first.ends_with(kModelledProfileMark);
 }
 
+std::string_view fingerprint_before_lhs(const Program& program) {
+  if (!program.text) return {};
+  // It stands in the module's first line.
+  const std::string_view text = *program.text;
+  const std::string_view head = text.substr(0, text.find('\n'));
+  constexpr std::string_view kKey = "fingerprint_before_lhs=\"";
+  const std::size_t at = head.find(kKey);
+  if (at == head.npos) return {};
+  const std::string_view rest = head.substr(at + kKey.size());
+  return rest.substr(0, rest.find('"'));
+}
+
 Result<ProfiledInstructions> read_pgle(const std::string& path, std::string_view fingerprint) {
   const auto bytes = read_file(path);
   if (!bytes.ok()) return bytes.error();

@@ -34,6 +34,10 @@ Result<ProfiledInstructions> parse_pgle(std::string_view bytes, const std::strin
 inline constexpr std::string_view kModelledProfileMark = ": a profile for XLA's scheduler.";
 bool is_modelled_profile(std::string_view bytes);
 
+/// The module's fingerprint, by which a profile of several modules says whose a cost is; empty
+/// where the program was not read from text, or has none. A view into the program's text.
+std::string_view fingerprint_before_lhs(const Program& program);
+
 /// Reads a file, packed or not.
 Result<ProfiledInstructions> read_pgle(const std::string& path, std::string_view fingerprint = "");
 

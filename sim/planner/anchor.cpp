@@ -46,15 +46,16 @@ Result<Anchor> make_anchor(const Program& program, const Schedule& schedule,
   Anchor anchor;
   anchor.path = std::move(run.path);
   anchor.measured_step = run.step;
-  anchor.unmatched = std::move(run.unmatched);
+  anchor.notes = std::move(run.notes);
   const CostTable modelled = costs(program, profile, topology);
-  anchor.costs = with_measured_times(program, modelled, run.times).table;
+  MeasuredCosts found = with_measured_times(program, modelled, run.times);
+  anchor.costs = std::move(found.table);
+  anchor.unmatched = std::move(found.unmatched);
   count_measured(program, anchor);
   if (anchor.measured == 0)
     return error_in_file(
         anchor.path, fmt::format("names nothing that {} runs", spillway::quoted(program.name)),
-        fmt::format("its {} names are another program's, or the program was compiled again since",
-                    run.times.size() + anchor.unmatched.size()));
+        "its names are another program's, or the program was compiled again since");
   const MemoryAssignment memory = assign_memory(program, schedule);
   const auto step = [&](const CostTable& table) -> Result<Seconds> {
     const auto result =

@@ -17,10 +17,10 @@ namespace spillway {
 
 /// What a profile tells of a run.
 struct MeasuredDurations {
-  std::string path;                    ///< of the profile
-  MeasuredTimes times;                 ///< by the names of the program
-  std::vector<std::string> unmatched;  ///< names of the profile that the program lacks
-  std::optional<Seconds> step;         ///< what the whole step took, where that is known
+  std::string path;                ///< of the profile
+  MeasuredTimes times;             ///< by the names of the program
+  std::optional<Seconds> step;     ///< what the whole step took, where that is known
+  std::vector<std::string> notes;  ///< what the profile does not hold, and what that means
 };
 
 /// Policies are not ranked where the anchored step is this far from the measured one.
@@ -33,7 +33,8 @@ struct Anchor {
   Seconds modelled_step;  ///< the same by the model alone
   std::size_t measured = 0, unmeasured = 0;  ///< instructions that run something
   double share_measured = 0;  ///< of their time in a step, the model's for what was not measured
-  std::vector<std::string> unmatched;
+  std::vector<std::string> unmatched;  ///< names of the run that nothing which runs has
+  std::vector<std::string> notes;
   /// Base of every program that is made of this one: an instruction that stayed the very same keeps
   /// its measured time, whatever others are called (cost_table.h).
   CostTable costs;

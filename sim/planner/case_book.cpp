@@ -22,6 +22,7 @@ std::optional<Error> CaseBook::simulate(std::vector<Policy> policies) {
   std::vector<std::optional<Result<PolicyCase>>> results(policies.size());
   for_each_piece(policies.size(), threads_, [&](std::size_t k) {
     results[k] = evaluator_.evaluate_planned(policies[k], order_);
+    if (simulated_) simulated_();
   });
   for (std::size_t k = 0; k < policies.size(); ++k) {
     if (!results[k]->ok()) return results[k]->error();

@@ -1,6 +1,7 @@
 // Policies that were simulated, each once: what a search may compare.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <vector>
@@ -21,8 +22,10 @@ class CaseBook {
   /// Policies are simulated in the order that XLA makes of them under `order`, but for the compiled
   /// one, which has the order of its program. What comes out does not depend on the number of
   /// threads.
-  CaseBook(const Evaluator& evaluator, const ScheduleSettings& order, std::size_t threads)
-      : evaluator_(evaluator), order_(order), threads_(threads) {}
+  /// `simulated` is called after each case, by any thread.
+  CaseBook(const Evaluator& evaluator, const ScheduleSettings& order, std::size_t threads,
+           std::function<void()> simulated = {})
+      : evaluator_(evaluator), order_(order), threads_(threads), simulated_(std::move(simulated)) {}
 
   CaseBook(const CaseBook&) = delete;  // the best points into it
 
@@ -40,6 +43,7 @@ class CaseBook {
   const Evaluator& evaluator_;
   ScheduleSettings order_;
   std::size_t threads_;
+  std::function<void()> simulated_;
   std::map<Policy, PolicyCase> cases_;
   const PolicyCase* best_ = nullptr;  ///< in `cases_`
 };

@@ -26,8 +26,14 @@ struct Move {
 class SplitBook {
  public:
   SplitBook(const Evaluator& evaluator, const Policy& plan, const Move& move,
-            const ScheduleSettings& order, std::size_t threads)
-      : evaluator_(evaluator), plan_(plan), move_(move), order_(order), threads_(threads) {}
+            const ScheduleSettings& order, std::size_t threads,
+            const std::function<void()>& simulated)
+      : evaluator_(evaluator),
+        plan_(plan),
+        move_(move),
+        order_(order),
+        threads_(threads),
+        simulated_(simulated) {}
 
   /// None of `sets` is empty or has all layers.
   std::optional<Error> simulate(std::vector<Layers> sets) {
@@ -38,6 +44,7 @@ class SplitBook {
     for_each_piece(sets.size(), threads_, [&](std::size_t k) {
       const std::vector<Handle> handles = split(sets[k]);
       results[k] = evaluator_.evaluate_split(handles, policy(), order_);
+      if (simulated_) simulated_();
     });
     for (std::size_t k = 0; k < sets.size(); ++k) {
       if (!results[k]->ok()) return results[k]->error();
@@ -69,6 +76,7 @@ class SplitBook {
   const Move& move_;
   const ScheduleSettings& order_;
   std::size_t threads_;
+  const std::function<void()>& simulated_;
   std::map<Layers, PolicyCase> cases_;
 };
 
@@ -169,12 +177,13 @@ std::vector<Move> promising_moves(const Evaluator& evaluator, const CaseBook& bo
 Result<std::optional<LayeredPlan>> find_layered_plan(const Evaluator& evaluator,
                                                      const CaseBook& book,
                                                      const ScheduleSettings& order,
-                                                     std::size_t threads) {
+                                                     std::size_t threads,
+                                                     const std::function<void()>& on_case) {
   std::optional<LayeredPlan> best;
   std::size_t simulated = 0;
   const auto count = static_cast<std::uint32_t>(evaluator.unrolled().layers.size());
   for (const Move& move : promising_moves(evaluator, book)) {
-    SplitBook split(evaluator, book.best().policy, move, order, threads);
+    SplitBook split(evaluator, book.best().policy, move, order, threads, on_case);
     if (auto wrong = search(split, count)) return *wrong;
     simulated += split.size();
     for (const auto& [layers, outcome] : split.cases()) {

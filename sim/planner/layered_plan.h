@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,6 +32,7 @@ inline constexpr std::size_t kAllSubsets = 16;
 Result<std::optional<LayeredPlan>> find_layered_plan(const Evaluator& evaluator,
                                                      const CaseBook& book,
                                                      const ScheduleSettings& order,
-                                                     std::size_t threads);
+                                                     std::size_t threads,
+                                                     const std::function<void()>& on_case = {});
 
 }  // namespace spillway

@@ -40,7 +40,7 @@ class Planner {
       : evaluator_(evaluator),
         options_(options),
         handles_(evaluator.handles()),
-        book_(evaluator, order(), options.threads) {
+        book_(evaluator, order(), options.threads, options.simulated) {
     for (const Handle& handle : handles_) choices_.push_back(choices_of(handle));
   }
 
@@ -105,7 +105,8 @@ Result<PlanResult> Planner::run() {
   if (result.fits) result.split = find_layer_split(evaluator_, book_);
   result.simulated = book_.size();
   if (result.fits) {
-    auto layered = find_layered_plan(evaluator_, book_, order(), options_.threads);
+    auto layered =
+        find_layered_plan(evaluator_, book_, order(), options_.threads, options_.simulated);
     if (!layered.ok()) return layered.error();
     result.by_layer = std::move(layered).value();
   }

@@ -1,6 +1,7 @@
 // Which policy is best: fastest simulated step among those that fit.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,8 @@ struct PlanOptions {
   std::size_t instruction_limit = 4'000'000;
   /// Whether the best is searched for; else only the baselines are simulated.
   bool ranks = true;
+  /// Called after each policy that is simulated, by any thread: how far the search has come.
+  std::function<void()> simulated = {};
 };
 
 struct PlanResult {

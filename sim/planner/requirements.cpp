@@ -145,4 +145,27 @@ Result<Requirements> find_requirements(const Evaluator& evaluator, const PlanRes
   return Asking(evaluator, plan).run();
 }
 
+Result<SizedRequirements> find_requirements_at(const Evaluator& evaluator, const PlanResult& plan,
+                                               const SizedStep& step) {
+  PlanResult at;
+  at.handles = evaluator.handles();
+  at.order = plan.order;
+  Policy policy = compiled_policy(at.handles);
+  for (std::size_t k = 0; k < at.handles.size(); ++k) {
+    const auto planned = std::ranges::find(plan.handles, at.handles[k].name, &Handle::name);
+    if (planned == plan.handles.end()) continue;
+    const Choice choice =
+        plan.best.policy[static_cast<std::size_t>(planned - plan.handles.begin())];
+    const std::vector<Choice> choices = choices_of(at.handles[k]);
+    if (std::ranges::find(choices, choice) != choices.end()) policy[k] = choice;
+  }
+  Result<PolicyCase> outcome = evaluator.evaluate_planned(policy, plan.order);
+  if (!outcome.ok()) return outcome.error();
+  at.best = std::move(outcome).value();
+  at.fits = at.best.fit.fits;
+  const Result<Requirements> need = find_requirements(evaluator, at);
+  if (!need.ok()) return need.error();
+  return SizedRequirements{step.size, at.handles, at.best, *need, step.assumptions};
+}
+
 }  // namespace spillway

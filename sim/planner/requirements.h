@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/planner/rerun.h"
+#include "sim/scale/sized_steps.h"
 
 namespace spillway {
 
@@ -45,5 +46,19 @@ struct Requirements {
 
 /// Of the plan's best policy. An error: a policy cannot be simulated there.
 Result<Requirements> find_requirements(const Evaluator& evaluator, const PlanResult& plan);
+
+/// What the plan's policy needs of the step at another size.
+struct SizedRequirements {
+  StepSize size;
+  std::vector<Handle> handles;  ///< of the step at that size
+  PolicyCase outcome;
+  Requirements need;
+  std::vector<std::string> assumptions;  ///< about the size
+};
+
+/// `evaluator` is of the step at another size: names go by name, and what the plan does not know
+/// stays as compiled. An error: the policy cannot be simulated.
+Result<SizedRequirements> find_requirements_at(const Evaluator& evaluator, const PlanResult& plan,
+                                               const SizedStep& step);
 
 }  // namespace spillway

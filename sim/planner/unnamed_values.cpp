@@ -6,7 +6,7 @@
 
 #include "model/cost/run_time.h"
 #include "model/program/call_graph.h"
-#include "model/program/loop_scalar.h"
+#include "sim/planner/backward_region.h"
 #include "sim/planner/save_cut.h"
 
 namespace spillway {
@@ -27,44 +27,6 @@ std::string_view last_part(std::string_view op_name) {
   return slash == std::string_view::npos ? op_name : op_name.substr(slash + 1);
 }
 
-/// Which instructions of a loop's body hang on nothing that a layer hands to the next: neither the
-/// gradient nor sums of it. Elements of the carry may be handed on (parameters, stacks), count, or
-/// be made of such alone (a fetch for the next layer).
-std::vector<char> without_gradient(const Program& program, InstructionId loop) {
-  const Computation& body = program[body_of(program, loop)];
-  const InstructionIndex carry = body.parameters()[0];
-  const Shape carried = body[carry].shape;
-  std::vector<char> is_free_node(carried.node_count(), 0);
-  const auto free_all = [&](ShapeNodeIndex node) {
-    for (ShapeNodeIndex k = 0; k < carried.at(node).node_count(); ++k) is_free_node[node + k] = 1;
-  };
-  if (const auto counter = find_counter(program, loop)) free_all(counter->node);
-  const auto next = body.operands(body.root().instruction);
-  for (std::uint32_t k = 0; k < carried.tuple_size(); ++k)
-    if (next[k].instruction == carry && next[k].node == carried.element_node(k))
-      free_all(carried.element_node(k));
-  std::vector<char> is_free_of(body.size(), 0);
-  for (bool changed = true; changed;) {
-    for (const InstructionIndex i : body.instructions()) {
-      const auto is_free_operand = [&](const Operand& operand) {
-        return operand.instruction == carry ? operand.node > 0 && is_free_node[operand.node] != 0
-                                            : is_free_of[operand.instruction.index] != 0;
-      };
-      is_free_of[i.index] = i != carry && std::ranges::all_of(body.operands(i), is_free_operand);
-    }
-    changed = false;
-    for (std::uint32_t k = 0; k < carried.tuple_size(); ++k) {
-      const ShapeNodeIndex node = carried.element_node(k);
-      if (is_free_node[node] != 0 || next[k].instruction == carry ||
-          is_free_of[next[k].instruction.index] == 0)
-        continue;
-      free_all(node);
-      changed = true;
-    }
-  }
-  return is_free_of;
-}
-
 /// A name's value, as it may be found again: what makes it and how large it is.
 struct NamedValue {
   std::string name;
@@ -82,23 +44,28 @@ std::vector<NamedValue> named_values(const Evaluator& evaluator, const Policy& p
       named.push_back({evaluator.handles()[k].name, residual.id, residual.slice, residual.source,
                        residual.op_name, policy[k] != Choice::kRecompute});
     }
+  for (std::size_t k = 0; k < policy.size(); ++k)
+    for (const UnrolledId id : evaluator.handles()[k].unrolled) {
+      const UnrolledResidual& residual = evaluator.unrolled().residuals[id];
+      named.push_back({evaluator.handles()[k].name, residual.id, residual.shape, residual.source,
+                       residual.op_name, policy[k] != Choice::kRecompute});
+    }
   return named;
 }
 
 /// What a backward body computes again, as a graph.
 class AgainInBody {
  public:
-  AgainInBody(const Program& program, const CostTable& costs, const MemoryAssignment& memory,
-              const ResidualTable& residuals, InstructionId loop, double picoseconds_a_byte,
-              const std::vector<NamedValue>& named)
+  AgainInBody(const Program& program, const CostTable& costs, const BackwardRegion& region,
+              double picoseconds_a_byte, const std::vector<NamedValue>& named)
       : program_(program),
         costs_(costs),
-        loop_(loop),
-        body_id_(body_of(program, loop)),
+        region_(region),
+        body_id_(region.body),
         body_(program[body_id_]),
         picoseconds_a_byte_(picoseconds_a_byte),
         named_(named) {
-    find_region(memory, residuals);
+    find_again();
     for (const InstructionIndex i : body_.instructions())
       if (is_again_[i.index] != 0) add(i);
     find_needed();
@@ -112,9 +79,7 @@ class AgainInBody {
   const Cost& cost(std::uint32_t operation) const {
     return costs_.cost({body_id_, operations[operation]});
   }
-  std::int64_t layers() const {
-    return known_trip_count(program_[loop_.computation], loop_.instruction).value_or(1);
-  }
+  std::int64_t layers() const { return region_.layers; }
   ComputationId body() const { return body_id_; }
 
  private:
@@ -127,26 +92,18 @@ class AgainInBody {
              std::ranges::all_of(body_.operands(i), [&](const Operand& operand) {
                return is_saved_[operand.instruction.index] != 0;
              });
+    if (region_.only_brings[i.index] != 0) return true;
     const KernelClass kernel = costs_.cost({body_id_, i}).kernel;
-    return reads_stack_[i.index] != 0 && kernel == KernelClass::kSliceCopy;
+    return region_.reads_saved[i.index] != 0 && kernel == KernelClass::kSliceCopy;
   }
 
-  void find_region(const MemoryAssignment& memory, const ResidualTable& residuals) {
-    const std::vector<char> no_gradient = without_gradient(program_, loop_);
-    reads_stack_.assign(body_.size(), 0);
-    for (const Residual& residual : residuals.residuals)
-      for (const StackAccess& read : residual.reads) {
-        InstructionId at = read.instruction;
-        while (at.computation != body_id_ && memory.schedule.caller[at.computation])
-          at = *memory.schedule.caller[at.computation];
-        if (at.computation == body_id_) reads_stack_[at.instruction.index] = 1;
-      }
+  void find_again() {
     std::vector<char> hangs(body_.size(), 0);  // on what a layer saved
     is_saved_.assign(body_.size(), 0);
     is_again_.assign(body_.size(), 0);
     for (const InstructionIndex i : body_.instructions()) {
-      if (no_gradient[i.index] == 0) continue;
-      hangs[i.index] = reads_stack_[i.index] != 0 ||
+      if (region_.no_gradient[i.index] == 0) continue;
+      hangs[i.index] = region_.reads_saved[i.index] != 0 ||
                        std::ranges::any_of(body_.operands(i), [&](const Operand& operand) {
                          return hangs[operand.instruction.index] != 0;
                        });
@@ -229,12 +186,12 @@ class AgainInBody {
 
   const Program& program_;
   const CostTable& costs_;
-  InstructionId loop_;
+  const BackwardRegion& region_;
   ComputationId body_id_;
   const Computation& body_;
   double picoseconds_a_byte_;
   const std::vector<NamedValue>& named_;
-  std::vector<char> reads_stack_, is_saved_, is_again_;
+  std::vector<char> is_saved_, is_again_;
   std::map<Operand, std::uint32_t> number_;
 };
 
@@ -306,8 +263,9 @@ class Rows {
       const bool collective = cost.kernel == KernelClass::kCollective;
       (collective ? row.collectives : row.kernels) +=
           to_seconds(body_.graph.operations[op].time) * runs_;
-      if (is_heavy(cost.kernel))
-        row.not_run_again.emplace_back(program_[body_.body()][body_.operations[op]].name);
+      const std::string_view name = program_[body_.body()][body_.operations[op]].name;
+      row.spared_instructions.emplace_back(name);
+      if (is_heavy(cost.kernel)) row.not_run_again.emplace_back(name);
     }
     return row;
   }
@@ -346,20 +304,31 @@ double rate_of(const WorthSaving& row) {
 
 std::vector<WorthSaving> find_unnamed_values(const Evaluator& evaluator, const Policy& policy) {
   std::vector<WorthSaving> rows;
-  if (evaluator.residuals().residuals.empty()) return rows;
+  const bool is_scanned = !evaluator.residuals().residuals.empty();
+  if (!is_scanned && evaluator.unrolled().residuals.empty()) return rows;
   const Program planned = evaluator.change(policy);  // its order does not matter
   const MemoryAssignment memory = assign_memory(planned, text_schedule(planned).value());
-  const ResidualTable residuals = find_residuals(planned, memory, {});
   const CostTable table =
       costs(planned, evaluator.profile(), evaluator.topology(), evaluator.cost_table());
   const std::vector<NamedValue> named = named_values(evaluator, policy);
   const Multiplicity times = multiplicity(planned);
-  std::set<InstructionId> loops;
-  for (const Residual& residual : residuals.residuals) loops.insert(residual.backward_loop);
-  for (const InstructionId loop : loops) {
-    const AgainInBody body(planned, table, memory, residuals, loop,
-                           picoseconds_a_byte(evaluator.profile()), named);
-    Rows(planned, body, times.runs[body.body()]).add_to(rows);
+  const double a_byte = picoseconds_a_byte(evaluator.profile());
+  if (is_scanned) {
+    const ResidualTable residuals = find_residuals(planned, memory, {});
+    std::set<InstructionId> loops;
+    for (const Residual& residual : residuals.residuals) loops.insert(residual.backward_loop);
+    for (const InstructionId loop : loops) {
+      const BackwardRegion region = region_of_loop(planned, memory, residuals, loop);
+      const AgainInBody body(planned, table, region, a_byte, named);
+      Rows(planned, body, times.runs[body.body()]).add_to(rows);
+    }
+  } else if (const UnrolledTable unrolled = find_unrolled_residuals(planned, memory, {});
+             !unrolled.layers.empty() && !unrolled.residuals.empty()) {
+    // One in the middle stands for all: the first and the last may be fused with what is around.
+    const auto middle = static_cast<std::uint32_t>(unrolled.layers.size() / 2);
+    const BackwardRegion region = region_of_layer(planned, unrolled, middle);
+    const AgainInBody body(planned, table, region, a_byte, named);
+    Rows(planned, body, region.layers).add_to(rows);
   }
   const Seconds step = run_times(planned, table, BranchTaken::kShortest, [&](InstructionId id) {
     return table.cost(id).time;

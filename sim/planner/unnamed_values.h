@@ -1,11 +1,12 @@
 // Which values that carry no checkpoint name yet would be worth one: saved, they spare the backward
 // pass kernels that a policy has it run again, and no name that there is does it for less.
 //
-// A minimum cut (save_cut.h) over what the backward body of the planned program computes without
-// the gradient: that is what is computed again. Left out: values inside a kernel, values made of
-// parameters alone (gathered weights), and steps whose layers are not scanned.
+// A minimum cut (save_cut.h) over what the backward part of a layer (backward_region.h) of the
+// planned program computes without the gradient: that is what is computed again. Left out: values
+// inside a kernel, and values made of parameters alone (gathered weights).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,16 @@ struct WorthSaving {
   Seconds kernels;      ///< a step, that do not run again
   Seconds collectives;  ///< likewise; other work may have hidden them
   Seconds saving;       ///< a step, what writing and reading the values takes of HBM's time
-  std::vector<std::string> not_run_again;  ///< products, attention and collectives, by name
+  std::vector<std::string> not_run_again;        ///< products, attention and collectives, by name
+  std::vector<std::string> spared_instructions;  ///< these and all others
+
+  /// What comes of it in a whole step (simulate_saving.h).
+  struct Outcome {
+    Seconds step_before, step;
+    Bytes peak_device;  ///< at most
+  };
+  std::optional<Outcome> simulated = {};
+  std::string instead_of = {};  ///< a name that the plan saves and that is recomputed then
 
   Seconds spared() const { return kernels + collectives - saving; }
 };

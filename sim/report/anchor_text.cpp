@@ -38,8 +38,9 @@ std::string anchor_text(const Anchor& anchor) {
       anchor.path, anchor.measured, anchor.measured + anchor.unmeasured,
       100 * anchor.share_measured, format_seconds(anchor.modelled_step));
   if (!anchor.unmatched.empty())
-    text += fmt::format("{} names of the profile are not in the program, the first {}.\n",
-                        anchor.unmatched.size(), anchor.unmatched.front());
+    text += fmt::format("Nothing that runs has {} of the run's names, {} first.\n",
+                        anchor.unmatched.size(), spillway::quoted(anchor.unmatched.front()));
+  for (const std::string& note : anchor.notes) text += "Of the run: " + note + ".\n";
   if (const std::string why = not_ranked_because(anchor); !why.empty())
     text += "NOT RANKED: " + why + ".\n";
   return text;
@@ -61,6 +62,7 @@ std::string anchor_json(const Anchor& anchor) {
   json["instructions_not_measured"] = anchor.unmeasured;
   json["share_measured"] = anchor.share_measured;
   json["unmatched"] = anchor.unmatched;
+  json["notes"] = anchor.notes;
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -1,5 +1,7 @@
 #include "sim/report/plan_answers.h"
 
+#include "sim/planner/simulate_saving.h"
+
 namespace spillway {
 
 Result<PlanAnswers> make_plan_answers(const Evaluator& evaluator, const PlanResult& plan,
@@ -14,6 +16,13 @@ Result<PlanAnswers> make_plan_answers(const Evaluator& evaluator, const PlanResu
     answers.host_memory_origin = evaluator.profile().host.memory_bandwidth.origin;
   }
   answers.unnamed = find_unnamed_values(evaluator, plan.best.policy);
+  if (auto wrong = simulate_saving(evaluator, plan.best, plan.order, kUnnamedRows, answers.unnamed))
+    return *wrong;
+  if (plan.fits) {
+    Result<std::vector<WorthSaving>> instead = find_saved_instead(evaluator, plan, threads);
+    if (!instead.ok()) return instead.error();
+    answers.instead = *std::move(instead);
+  }
   if (request.sensitivity) {
     Result<Sensitivity> sensitivity = find_sensitivity(evaluator, plan, threads);
     if (!sensitivity.ok()) return sensitivity.error();

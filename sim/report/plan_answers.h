@@ -26,12 +26,17 @@ struct AnswerRequest {
 struct PlanAnswers {
   std::vector<MoveEffect> moves;
   std::optional<HostUpdate> host_update;
-  Origin host_memory_origin;  ///< of the rate in `host_update`
-  std::vector<WorthSaving> unnamed;
+  Origin host_memory_origin;         ///< of the rate in `host_update`
+  std::vector<WorthSaving> unnamed;  ///< beside what the plan saves
+  std::vector<WorthSaving> instead;  ///< of a name that it saves
   std::optional<Sensitivity> sensitivity;
   std::optional<Confidence> confidence;
   std::optional<Requirements> requirements;
+  std::vector<SizedRequirements> sized;  ///< of the plan's policy at other sizes
 };
+
+/// Values worth a name that are simulated and told; JSON has all.
+inline constexpr std::size_t kUnnamedRows = 3;
 
 /// An error: a policy cannot be simulated.
 Result<PlanAnswers> make_plan_answers(const Evaluator& evaluator, const PlanResult& plan,

@@ -51,9 +51,9 @@ Json host_update_json(const PlanAnswers& answers) {
           {"saved_bytes", update.saved.value()}};
 }
 
-Json unnamed_json(const PlanAnswers& answers) {
+Json unnamed_json(const std::vector<WorthSaving>& rows) {
   Json json = Json::array();
-  for (const WorthSaving& row : answers.unnamed) {
+  for (const WorthSaving& row : rows) {
     Json values = Json::array();
     for (const UnnamedValue& value : row.values)
       values.push_back({{"instruction", value.instruction},
@@ -70,7 +70,14 @@ Json unnamed_json(const PlanAnswers& answers) {
                     {"kernel_seconds", row.kernels.value()},
                     {"collective_seconds", row.collectives.value()},
                     {"saving_seconds", row.saving.value()},
-                    {"not_run_again", row.not_run_again}});
+                    {"not_run_again", row.not_run_again},
+                    {"instead_of", row.instead_of},
+                    {"simulated", Json(nullptr)}});
+    if (row.simulated)
+      json.back()["simulated"] = {
+          {"step_seconds", row.simulated->step.value()},
+          {"step_seconds_before", row.simulated->step_before.value()},
+          {"peak_device_bytes_at_most", row.simulated->peak_device.value()}};
   }
   return json;
 }
@@ -135,6 +142,21 @@ Json requirements_json(const PlanResult& plan, const Requirements& need) {
           {"break_even", break_even}};
 }
 
+Json sized_json(const PlanResult& plan, const PlanAnswers& answers) {
+  Json json = Json::array();
+  for (const SizedRequirements& sized : answers.sized) {
+    PlanResult at = plan;  // as far as requirements_json asks
+    at.handles = sized.handles;
+    at.best = sized.outcome;
+    Json row{{"size", size_text(sized.size)}};
+    visit_figures(sized.outcome, [&row](const char* name, auto value) { row[name] = value; });
+    row["need"] = requirements_json(at, sized.need);
+    row["assumptions"] = sized.assumptions;
+    json.push_back(std::move(row));
+  }
+  return json;
+}
+
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> answers_json(const PlanResult& plan,
@@ -144,13 +166,15 @@ std::vector<std::pair<std::string, std::string>> answers_json(const PlanResult& 
   };
   return {{"moves", text(moves_json(plan, answers))},
           {"host_update", text(host_update_json(answers))},
-          {"unnamed", text(unnamed_json(answers))},
+          {"unnamed", text(unnamed_json(answers.unnamed))},
+          {"unnamed_instead", text(unnamed_json(answers.instead))},
           {"sensitivity", text(answers.sensitivity ? sensitivity_json(plan, *answers.sensitivity)
                                                    : Json(nullptr))},
           {"confidence",
            text(answers.confidence ? confidence_json(plan, *answers.confidence) : Json(nullptr))},
           {"need", text(answers.requirements ? requirements_json(plan, *answers.requirements)
-                                             : Json(nullptr))}};
+                                             : Json(nullptr))},
+          {"need_at_sizes", text(sized_json(plan, answers))}};
 }
 
 }  // namespace spillway

@@ -11,9 +11,6 @@
 namespace spillway {
 namespace {
 
-/// Values worth a name that are told; JSON has all.
-constexpr std::size_t kUnnamedRows = 3;
-
 std::string saved_text(Bytes saved) {
   return saved < Bytes(0) ? "raises it by " + format_bytes(Bytes(0) - saved) : format_bytes(saved);
 }
@@ -58,28 +55,41 @@ std::string host_update_text(const PlanAnswers& answers) {
       name_of(answers.host_memory_origin.kind));
 }
 
+std::string worth_text(const WorthSaving& row) {
+  std::string text;
+  for (const UnnamedValue& value : row.values)
+    text += fmt::format("  {} of {}{}{}: {} a layer\n", value.shape, value.instruction,
+                        value.source.empty() ? "" : ", " + value.source,
+                        value.op_name.empty() ? "" : ", " + last_part(value.op_name),
+                        format_bytes(value.bytes_per_layer));
+  text += fmt::format(
+      "    spares {} a step for {} ({} of kernels, {} of collectives, less {} to write and read "
+      "it)",
+      format_seconds(row.spared()), format_bytes(row.bytes), format_seconds(row.kernels),
+      format_seconds(row.collectives), format_seconds(row.saving));
+  if (!row.beside.empty())
+    text += fmt::format("; made by the same kernel as {}, whose name has to stand there too",
+                        fmt::join(row.beside, ", "));
+  if (!row.with_names.empty())
+    text += fmt::format("; with {} saved as well", fmt::join(row.with_names, ", "));
+  if (row.simulated)
+    text +=
+        fmt::format("\n    simulated: {} a step{}, with at most {} of HBM",
+                    signed_text(row.simulated->step - row.simulated->step_before, format_seconds),
+                    row.instead_of.empty() ? "" : " against the plan",
+                    format_bytes(row.simulated->peak_device));
+  return text + "\n    not run again: " + fmt::format("{}\n", fmt::join(row.not_run_again, ", "));
+}
+
 std::string unnamed_text(const PlanAnswers& answers) {
   std::string text;
-  for (std::size_t k = 0; k < answers.unnamed.size() && k < kUnnamedRows; ++k) {
-    const WorthSaving& row = answers.unnamed[k];
-    text += k == 0 ? "Worth a checkpoint_name, saved beside what the plan saves\n" : "";
-    for (const UnnamedValue& value : row.values)
-      text += fmt::format("  {} of {}{}{}: {} a layer\n", value.shape, value.instruction,
-                          value.source.empty() ? "" : ", " + value.source,
-                          value.op_name.empty() ? "" : ", " + last_part(value.op_name),
-                          format_bytes(value.bytes_per_layer));
-    text += fmt::format(
-        "    spares {} a step for {} ({} of kernels, {} of collectives, less {} to write and read "
-        "it)",
-        format_seconds(row.spared()), format_bytes(row.bytes), format_seconds(row.kernels),
-        format_seconds(row.collectives), format_seconds(row.saving));
-    if (!row.beside.empty())
-      text += fmt::format("; made by the same kernel as {}, whose name has to stand there too",
-                          fmt::join(row.beside, ", "));
-    if (!row.with_names.empty())
-      text += fmt::format("; with {} saved as well", fmt::join(row.with_names, ", "));
-    text += "\n    not run again: " + fmt::format("{}\n", fmt::join(row.not_run_again, ", "));
-  }
+  for (std::size_t k = 0; k < answers.unnamed.size() && k < kUnnamedRows; ++k)
+    text += (k == 0 ? "Worth a checkpoint_name, saved beside what the plan saves\n" : "") +
+            worth_text(answers.unnamed[k]);
+  for (std::size_t k = 0; k < answers.instead.size() && k < kUnnamedRows; ++k)
+    text += fmt::format("Worth a checkpoint_name, saved instead of {}, which is then recomputed\n",
+                        answers.instead[k].instead_of) +
+            worth_text(answers.instead[k]);
   return text;
 }
 
@@ -161,6 +171,18 @@ std::string requirements_text(const PlanResult& plan, const Requirements& need) 
   return text;
 }
 
+/// The same questions of a step of another size, under the plan's policy.
+std::string sized_text(const PlanResult& plan, const SizedRequirements& sized) {
+  PlanResult at = plan;  // as far as requirements_text asks
+  at.handles = sized.handles;
+  at.best = sized.outcome;
+  std::string text = fmt::format("{}: {} a step, {}\n", size_text(sized.size),
+                                 format_seconds(sized.outcome.step), fit_text(sized.outcome));
+  text += requirements_text(at, sized.need);
+  for (const std::string& said : sized.assumptions) text += "Assumed: " + said + "\n";
+  return text;
+}
+
 }  // namespace
 
 std::string move_text(const MoveEffect& effect) {
@@ -183,6 +205,7 @@ std::string answers_text(const PlanResult& plan, const PlanAnswers& answers) {
   if (answers.sensitivity) add(sensitivity_text(plan, *answers.sensitivity));
   if (answers.confidence) add(confidence_text(plan, *answers.confidence));
   if (answers.requirements) add(requirements_text(plan, *answers.requirements));
+  for (const SizedRequirements& sized : answers.sized) add(sized_text(plan, sized));
   return text;
 }
 

@@ -163,8 +163,11 @@ PlanFile make_plan_file(const PlanFileContext& context, const std::vector<Handle
   file.hardware = context.hardware;
   file.topology = context.topology;
   file.jaxlib = context.jaxlib;
-  file.budget = {context.budget.hbm, context.budget.pool, context.budget.reserve,
-                 context.budget.host};
+  file.pageable_copies = context.pageable_copies;
+  file.anchored_on = context.anchored_on;
+  const Budget& budget = context.budget;
+  file.budget = {budget.hbm, budget.pool, budget.reserve, budget.host_room(), {}, budget.block};
+  if (budget.margin > 0) file.budget.usable = budget.room();
   file.fits = fits;
   for (std::size_t k = 0; k < handles.size(); ++k) {
     file.policy.emplace_back(handles[k].name, policy[k]);

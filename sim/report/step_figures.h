@@ -32,6 +32,8 @@ struct PlanFileContext {
   std::optional<HostGrid> topology;
   std::optional<JaxlibVersion> jaxlib;
   const Budget& budget;
+  std::optional<BytesPerSecond> pageable_copies = {};
+  std::optional<std::string> anchored_on = {};  ///< the profile of a run
 };
 
 /// `handles` and `policy` are of `compiled`; `flags` are those that the planned step was ordered

@@ -52,7 +52,19 @@ std::string_view found_as(Choice choice) {
   return "";
 }
 
-Cause cause_of(const NotDone& value) {
+/// What a value on the host more or less comes to there and over the link.
+std::string host_effect(const VerifyReport& report, Bytes host) {
+  const Bytes moved = host * report.passes;
+  if (report.is_unrolled)
+    return fmt::format("{} over the link each way and up to as much on the host",
+                       signed_bytes(moved));
+  return moved == host
+             ? fmt::format("{} on the host and over the link each way", signed_bytes(host))
+             : fmt::format("{} on the host and, in {} passes, {} over the link each way",
+                           signed_bytes(host), report.passes, signed_bytes(moved));
+}
+
+Cause cause_of(const VerifyReport& report, const NotDone& value) {
   if (value.growth != Bytes(0))
     return {"other-size",
             fmt::format("{} {} as planned, but is {} of what it was to be: {} over {} layers",
@@ -68,7 +80,7 @@ Cause cause_of(const NotDone& value) {
   if (const Bytes hbm = change_at(value, Choice::kKeep); hbm != Bytes(0))
     effect += fmt::format(", {} of HBM from forward to backward", signed_bytes(hbm));
   if (const Bytes host = change_at(value, Choice::kOffload); host != Bytes(0))
-    effect += fmt::format(", {} on the host and over the link each way", signed_bytes(host));
+    effect += ", " + host_effect(report, host);
   const bool still_there = value.found == Choice::kKeep && *value.planned == Choice::kOffload;
   return {
       "name-not-done",
@@ -80,7 +92,7 @@ Cause cause_of(const NotDone& value) {
 }
 
 void add_names(const VerifyReport& report, std::vector<Cause>& causes) {
-  for (const NotDone& value : report.not_done) causes.push_back(cause_of(value));
+  for (const NotDone& value : report.not_done) causes.push_back(cause_of(report, value));
 }
 
 Bytes host_of(const std::vector<PlannedState>& state, StateClass kind) {
@@ -127,17 +139,26 @@ void add_peak(const VerifySides& sides, std::vector<Cause>& causes) {
        ""});
 }
 
+/// Whether a figure is of what lies on the host, and not of what crosses the link.
+bool is_place(std::string_view json) { return json == "host_bytes"; }
+
+/// What the names come to of a figure.
+Bytes by_names(const VerifyReport& report, std::string_view json) {
+  return on_host_by_names(report) * (is_place(json) ? 1 : report.passes);
+}
+
 /// How much of a difference in bytes the names account for, where they do not account for all.
 void add_rest(const VerifyReport& report, std::string_view json, std::vector<Cause>& causes) {
   const VerifiedFigure* const figure = find_figure(report, json);
   if (!figure || figure->agrees() || names_account_for(report, json)) return;
   causes.push_back(
       {"not-by-names",
-       fmt::format("{}: of {} the names above account for {}; what only one side has "
+       fmt::format("{}: of {} the names above account for {}{}; what only one side has "
                    "is listed below",
                    figure->name,
                    signed_bytes(Bytes(static_cast<std::int64_t>(figure->difference()))),
-                   signed_bytes(on_host_by_names(report))),
+                   is_place(json) && report.is_unrolled ? "up to " : "",
+                   signed_bytes(by_names(report, json))),
        ""});
 }
 
@@ -215,8 +236,13 @@ Bytes change_at(const NotDone& value, Choice place) {
 
 bool names_account_for(const VerifyReport& report, std::string_view json) {
   const VerifiedFigure* const figure = find_figure(report, json);
-  return figure &&
-         Bytes(static_cast<std::int64_t>(figure->difference())) == on_host_by_names(report);
+  if (!figure) return false;
+  const Bytes difference(static_cast<std::int64_t>(figure->difference()));
+  const Bytes names = by_names(report, json);
+  if (!is_place(json) || !report.is_unrolled) return difference == names;
+  // Unrolled layers are on the host one after another: more than nothing, and no more than all.
+  return names < Bytes(0) ? difference >= names && difference < Bytes(0)
+                          : difference <= names && difference >= Bytes(0);
 }
 
 std::vector<Cause> find_causes(const VerifyReport& report, const VerifySides& sides) {

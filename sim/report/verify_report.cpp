@@ -7,6 +7,8 @@
 #include <limits>
 
 #include "model/base/format.h"
+#include "model/base/utf8.h"
+#include "model/program/call_graph.h"
 #include "sim/report/verify_causes.h"
 
 namespace spillway {
@@ -127,7 +129,12 @@ Result<VerifyReport> make_verify_report(const PlanFile& plan, const std::string&
   report.policy = plan.policy;
   report.is_other_machine = context.profile.id != plan.hardware;
   report.figures = compare_figures(predicted, found, context.tolerances);
-  if (report.is_other_machine) report.figures.back().tolerance.reset();  // the step
+  if (report.is_other_machine || plan.anchored_on)
+    report.figures.back().tolerance.reset();  // the step
+  report.is_unrolled = !unrolled.residuals.empty();
+  const Multiplicity runs = multiplicity(compiled);
+  for (const Residual& residual : scanned.residuals)
+    report.passes = std::max(report.passes, runs.runs[residual.forward_loop.computation]);
   report.not_done = find_not_done(plan.residuals, list_saved(scanned, unrolled, context.names));
   report.buffers = relevant_excess(predicted.buffers, found.buffers,
                                    difference_of(report, "total_device_bytes"));
@@ -145,6 +152,10 @@ Result<VerifyReport> make_verify_report(const PlanFile& plan, const std::string&
   if (!plan.recommended_flags.empty())
     report.assumptions.push_back(
         "the prediction is without the flags that the plan recommends; what they do is not in it");
+  if (plan.anchored_on)
+    report.assumptions.push_back("the predicted step rests on what was measured (" +
+                                 printable_line(*plan.anchored_on) +
+                                 "), the compiled one on the model alone: shown, and not judged");
   report.assumptions.insert(report.assumptions.end(), run->assumptions.begin(),
                             run->assumptions.end());
   return report;

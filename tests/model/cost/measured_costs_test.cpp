@@ -108,5 +108,31 @@ TEST_CASE("a what-if keeps the measured times of what it did not change") {
   CHECK(table.cost(twice).bound == Bound::kMemory);
 }
 
+TEST_CASE("the lesser of both times, and times carried over to another machine") {
+  const Program program = toy_program(kProgram);
+  const HardwareProfile machine = toy_machine();
+  const Topology topology = make_topology(1, machine);
+  const CostTable modelled = costs(program, machine, topology);
+  const InstructionId once = find_instruction(program, "once");
+  const InstructionId twice = find_instruction(program, "twice");
+  const Seconds model = modelled.cost(once).time;
+  const MeasuredCosts measured =
+      with_measured_times(program, modelled, {{"once", model * 3}, {"twice", Seconds(1e-3)}});
+  const CostTable lesser = with_lesser_times(program, modelled, measured.table);
+  CHECK(lesser.cost(once).time == model);
+  CHECK(lesser.cost(twice).time == Seconds(1e-3));
+  CHECK(lesser.cost(twice).bound == modelled.cost(twice).bound);
+
+  HardwareProfile faster = machine;
+  faster.device.hbm_bandwidth.value = machine.device.hbm_bandwidth.value * 2;
+  const CostTable there = costs(program, faster, topology);
+  REQUIRE(there.cost(once).time == model * 0.5);
+  const CostTable carried = carried_over(program, measured.table, modelled, there);
+  CHECK(carried.cost(once).time == model * 1.5);
+  CHECK(carried.cost(once).bound == Bound::kMeasured);
+  const InstructionId total = find_instruction(program, "total");  // not measured
+  CHECK(carried.cost(total) == there.cost(total));
+}
+
 }  // namespace
 }  // namespace spillway

@@ -234,5 +234,70 @@ TEST_CASE("the smallest fraction that does is the smallest that does") {
       check_smallest(Bytes(1978977484 * hundredths + beside), Bytes(197897748400));
 }
 
+TEST_CASE("holes, the largest block and the node limit a plan by themselves") {
+  Budget budget = toy_budget();  // 768 B of HBM, 2 KiB of host memory
+  budget.margin = 0.25;
+  budget.block = Bytes(400);
+  budget.node_host = Bytes(4000);
+  budget.devices_per_node = 3;
+  CHECK(budget.room() == Bytes(576));
+  CHECK(budget.host_room() == Bytes(1333));
+  struct Row {
+    const char* what;
+    std::int64_t device, block, host;
+    std::vector<std::string> misses;
+    std::int64_t missed;
+  };
+  const Row rows[] = {
+      {"all at their limits", 576, 400, 1333, {}, 0},
+      {"a hole's worth too much", 577, 400, 0, {"HBM by 1 B"}, 1},
+      {"a block", 576, 401, 0, {"the largest block by 1 B"}, 1},
+      {"the node before the device", 0, 0, 1334, {"the node's host memory by 2 B"}, 1},
+      {"both, counted once",
+       0,
+       0,
+       2049,
+       {"host by 1 B", "the node's host memory by 2.10 KiB"},
+       716},
+      {"everything",
+       600,
+       500,
+       1400,
+       {"HBM by 24 B", "the largest block by 100 B", "the node's host memory by 200 B"},
+       24 + 100 + 67},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.what);
+    MemoryTotals totals = device_total(row.device);
+    totals.largest_allocation = Bytes(row.block);
+    totals.host_temp = Bytes(row.host);
+    const Fit fit = check_fit(totals, budget);
+    CHECK(fit.fits == row.misses.empty());
+    CHECK(misses_of(fit) == row.misses);
+    CHECK(missed(fit, budget) == Bytes(row.missed));
+    CHECK(fit.node_host == Bytes(3 * row.host));
+  }
+}
+
+TEST_CASE("a node has the memory of its CPUs, and a block fits the pool") {
+  HardwareProfile machine = toy_machine();
+  machine.host.gpus_per_cpu.value = Count(2);
+  Topology topology;
+  topology.devices = topology.gpus_per_host = 3;
+  const Bytes cpu = machine.host.memory_per_cpu.value;
+  const Budget budget = make_budget(machine, topology, {}).value();
+  CHECK(budget.node_host == cpu * 2);
+  CHECK_FALSE(budget.node_host_is_stated);
+  CHECK(budget.devices_per_node == 3);
+  CHECK(budget.host_room() == budget.host);  // an equal share never binds at the node
+  const Budget stated =
+      make_budget(machine, topology, {.host_limit = cpu, .node_host_limit = cpu}).value();
+  CHECK(stated.host == cpu);
+  CHECK(stated.host_room() == cpu / 3);
+  const Result<Budget> wrong = make_budget(machine, topology, {.block_limit = Bytes(1000)});
+  REQUIRE_FALSE(wrong.ok());
+  CHECK(wrong.error().text == "--largest-block 1000 B is above the pool, 768 B");
+}
+
 }  // namespace
 }  // namespace spillway

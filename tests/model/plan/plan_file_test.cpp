@@ -58,9 +58,13 @@ TEST_CASE("what nobody stated is left out of the file") {
   PlanFile plan = toy_plan();
   plan.topology.reset();
   plan.jaxlib.reset();
+  plan.pageable_copies.reset();
+  plan.anchored_on.reset();
   const std::string text = to_yaml(plan);
   CHECK(text.find("topology") == std::string::npos);
   CHECK(text.find("jaxlib") == std::string::npos);
+  CHECK(text.find("pageable") == std::string::npos);
+  CHECK(text.find("anchored") == std::string::npos);
   const Result<PlanFile> read = parse_plan_file(text, "toy.yaml");
   REQUIRE_MESSAGE(read.ok(), to_text(read.error()));
   CHECK_FALSE(read->topology.has_value());
@@ -101,7 +105,7 @@ TEST_CASE("anything else is refused, with its place") {
        "toy.yaml:9:19: error: 'argument_bytes' of 'program' is '400.5'\n"
        "   9 |   argument_bytes: 400.5\n"
        "     |                   ^ a whole number, not below 0"},
-      {"a time that is none", toy_with("step_seconds: 0.1", "step_seconds: .nan"),
+      {"a time that is none", toy_with("step_seconds: 3", "step_seconds: .nan"),
        "'step_seconds' of 'predicted' is '.nan'"},
       {"a choice that is none", toy_with("  q: offload", "  q: host"),
        "toy.yaml:20:6: error: 'q' of 'policy' is 'host'\n"
@@ -118,6 +122,39 @@ TEST_CASE("anything else is refused, with its place") {
       {"an edited policy", toy_with("  q: offload", "  q: keep"),
        "'q' is to be offload here, and keep in 'policy'"},
       {"a name that the policy lacks", toy_with("  wi_0: keep\n", ""), "'wi_0' is not in 'policy'"},
+      {"an entry twice",
+       toy_with("residuals:\n",
+                "residuals:\n  - {names: [q], shape: \"bf16[1,8]\", layers: 4, "
+                "bytes: 64, choice: offload}\n"),
+       "error: 'q' stands there twice"},
+      {"a class twice",
+       toy_with("state:\n", "state:\n  - {class: params, bytes: 1, host_bytes: 0}\n"),
+       "error: 'params' stands there twice"},
+      {"no layers", toy_with("layers: 4, bytes: 64", "layers: 0, bytes: 64"),
+       "error: a residual has a layer and a byte at least"},
+      {"more on the host than there is",
+       toy_with("{class: params, bytes: 100, host_bytes: 0}",
+                "{class: params, bytes: 100, host_bytes: 101}"),
+       "error: more is on the host than there is"},
+      {"bytes that nothing has", toy_with("temp_bytes: 500", "temp_bytes: 9223372036854775807"),
+       "that is more than any step has"},
+      {"a time that no step takes", toy_with("step_seconds: 3", "step_seconds: 1e300"),
+       "that is more than any step has"},
+      {"parts longer than the step", toy_with("step_seconds: 3", "step_seconds: 1"),
+       "'exposed_collective_seconds' of 'predicted' is above 'step_seconds'"},
+      {"a pool above the HBM", toy_with("pool_bytes: 750", "pool_bytes: 1001"),
+       "'pool_bytes' of 'budget' is above 'hbm_bytes'"},
+      {"it does not fit", toy_with("total_device_bytes: 700", "total_device_bytes: 741"),
+       "'fits' is true, and what is predicted does not stay within the budget"},
+      {"it fits", toy_with("fits: true", "fits: false"),
+       "'fits' is false, and what is predicted stays within the budget"},
+      {"arguments above everything", toy_with("  argument_bytes: 200", "  argument_bytes: 701"),
+       "'argument_bytes' of 'predicted' is above 'total_device_bytes'"},
+      {"no device", toy_with("  devices: 8", "  devices: 0"), "a step runs on one device at least"},
+      {"copies without a rate",
+       toy_with("pageable_copies_bytes_per_second: 1400000000",
+                "pageable_copies_bytes_per_second: 0"),
+       "a rate above 0"},
       {"no mapping at all", "- keep\n", "toy.yaml:1:1: error: a mapping is expected"},
   };
   for (const Row& row : rows) {

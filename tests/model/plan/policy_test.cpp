@@ -105,5 +105,38 @@ TEST_CASE("the compiled policy is where the dump has each handle") {
   CHECK(compiled_policy({}).empty());
 }
 
+TEST_CASE("layers of a name get a handle of their own") {
+  UnrolledTable table;
+  table.layers.resize(5);
+  Handle handle;
+  handle.name = "q";
+  handle.aliases = {"query"};
+  handle.unrolled = {UnrolledId(0)};
+  handle.bytes = Bytes(500);
+  std::vector<Handle> handles = {handle};
+  const auto text = [&] {
+    std::string lines;
+    for (const Handle& one : handles)
+      lines += one.name + "=" + one.aliases.front() + layers_text(layers_of(one, table)) + " " +
+               std::to_string(one.bytes.value()) + "; ";
+    return lines;
+  };
+  CHECK(text() == "q=query@0-4 500; ");
+  split_layers(handles, table, {"query", {1, 2, 4}});
+  CHECK(text() == "q=query@0,3 200; q@1-2,4=query@1-2,4@1-2,4 300; ");
+  split_layers(handles, table, {"q", {1}});  // another has it
+  split_layers(handles, table, {"q", {7}});
+  split_layers(handles, table, {"k", {0}});
+  split_layers(handles, table, {"q", {}});
+  CHECK(handles.size() == 2);
+  split_layers(handles, table, {"q", {0, 3}});  // all that was left
+  CHECK(text() == "q@0,3=query@0,3@0,3 200; q@1-2,4=query@1-2,4@1-2,4 300; ");
+  // What is scanned has no layers to split.
+  std::vector<Handle> scanned(1);
+  scanned[0].name = "q";
+  split_layers(scanned, {}, {"q", {0}});
+  CHECK(scanned.size() == 1);
+}
+
 }  // namespace
 }  // namespace spillway

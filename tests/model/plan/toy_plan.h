@@ -11,7 +11,9 @@ inline PlanFile toy_plan() {
   plan.hardware = "toy";
   plan.topology = HostGrid{2, 4};
   plan.jaxlib = JaxlibVersion{{0, 12, 0, 1}};
-  plan.budget = {Bytes(1000), Bytes(750), Bytes(50), Bytes(2000)};
+  plan.pageable_copies = BytesPerSecond(1.4e9);
+  plan.anchored_on = "run.sqlite";
+  plan.budget = {Bytes(1000), Bytes(750), Bytes(50), Bytes(2000), Bytes(740), Bytes(600)};
   plan.fits = true;
   plan.policy = {{"q", Choice::kOffload},
                  {"wi_0", Choice::kKeep},
@@ -25,8 +27,8 @@ inline PlanFile toy_plan() {
   plan.state = {{StateClass::kOptimizer, Bytes(200), Bytes(200)},
                 {StateClass::kParameters, Bytes(100), Bytes(0)}};
   StepFigures& predicted = plan.predicted;
-  predicted.times = {Seconds(0.1), Seconds(1.0 / 3), Seconds(0),   Seconds(1e-9),
-                     Seconds(2),   Seconds(0),       Seconds(1e20)};
+  predicted.times = {Seconds(3), Seconds(1.0 / 3), Seconds(0),    Seconds(1e-9),
+                     Seconds(2), Seconds(0),       Seconds(1e-20)};
   predicted.memory.total_device = Bytes(700);
   predicted.memory.argument = Bytes(200);
   predicted.memory.temp = Bytes(500);

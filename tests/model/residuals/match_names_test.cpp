@@ -12,6 +12,7 @@ struct Found {
   bool is_layer_input = false;
   std::string source = "";
   std::uint32_t loop = 0;
+  Placement placement = Placement::kDevice;
 };
 struct Named {
   const char* name;
@@ -32,6 +33,7 @@ class Matched {
       residual.layers = 4;
       residual.is_layer_input = found.is_layer_input;
       residual.source = found.source;
+      residual.placement = found.placement;
       residual.forward_loop.instruction = InstructionIndex(found.loop);
       table_.residuals.push(std::move(residual));
     }
@@ -123,6 +125,18 @@ TEST_CASE("names find residuals by shape, place and order") {
        {{8, false, "", 0}, {8, false, "", 0}, {8, false, "", 1}, {8, false, "", 1}},
        {{"q"}, {"k"}},
        "q (order), k (order), q (order), k (order)"},
+      {"one kept and one offloaded: the loop may carry either first",
+       {{8, false, "layer.py:5"}, {8, false, "layer.py:5", 0, Placement::kPinnedHost}},
+       {{"q", 8, "layer.py:6"}, {"k", 8, "layer.py:6"}},
+       "q (guess), k (guess)"},
+      {"one kept and one offloaded, each with a line of its own",
+       {{8, false, "layer.py:60"}, {8, false, "layer.py:50", 0, Placement::kPinnedHost}},
+       {{"q", 8, "layer.py:51"}, {"k", 8, "layer.py:61"}},
+       "k (source), q (source)"},
+      {"one kept and one offloaded, and a line for one of them",
+       {{8, false, "layer.py:60"}, {8, false, "", 0, Placement::kPinnedHost}},
+       {{"q", 8, "layer.py:51"}, {"k", 8, "layer.py:61"}},
+       "q (guess), k (guess)"},
       {"a name given twice is left once", {}, {{"q"}, {"q"}}, "; left: q"}};
   for (const Row& row : rows) {
     CAPTURE(row.what);

@@ -112,5 +112,43 @@ TEST_CASE("names that share a value, cannot be moved, or are not there") {
   CHECK(twice.error().text == "--set q stands there twice");
 }
 
+TEST_CASE("layers behind a name") {
+  const NameChoice some = value_or_fail(parse_name_choice("q@2-4=keep,offload"));
+  CHECK(some.name == "q@2-4");
+  REQUIRE(some.group);
+  CHECK(some.group->name == "q");
+  CHECK(some.group->layers == std::vector<std::uint32_t>{2, 3, 4});
+  CHECK(value_or_fail(parse_name_choice("q@03=keep")).name == "q@3");
+  for (const char* text : {"q@=keep", "@3=keep", "q@x=keep", "q@3-1=keep", "q@-1=keep", "q@1-=keep",
+                           "q@1-2-3=keep", "q@9999999999=keep", "q@100000=keep"}) {
+    CAPTURE(text);
+    const auto choice = parse_name_choice(text);
+    REQUIRE_FALSE(choice.ok());
+    CHECK(choice.error().advice ==
+          "for example --set query_proj@3=offload or query_proj@0-15=offload");
+  }
+
+  UnrolledTable table;
+  table.layers.resize(4);
+  table.residuals.push(UnrolledResidual());
+  const auto said = [&](const std::vector<std::string>& texts, const UnrolledTable& of) {
+    Handle q = handle("q");
+    q.unrolled = {UnrolledId(0)};
+    std::vector<Handle> handles = {q, handle("k")};
+    const auto asked = wishes(texts);
+    for (const LayerGroup& group : groups_of(asked)) split_layers(handles, of, group);
+    const auto wrong = check_layers(asked, handles, of);
+    return wrong ? first_lines(*wrong) : "";
+  };
+  CHECK(said({"q@3=keep", "q@0-1=offload", "q=recompute"}, table) == "");
+  CHECK(said({"q@4=keep"}, table) == "--set q@4: the layers are 0 to 3 | ");
+  CHECK(said({"q@0-1=keep", "q@1=offload"}, table) ==
+        "--set q@1: another --set has some of these layers | give each layer once");
+  CHECK(said({"q@0=keep"}, {}) ==
+        "--set q@0: this program's layers are scanned, and a name has one choice for all of them | "
+        "without the @; plan says what a split scan would bring");
+  CHECK(said({"nobody@0=keep"}, table) == "");  // `combine` refuses it
+}
+
 }  // namespace
 }  // namespace spillway

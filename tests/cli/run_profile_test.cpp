@@ -1,0 +1,123 @@
+// plan and whatif with --profile: the residual first, and no ranking where it is too large.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/cli/run.h"
+#include "tests/golden.h"
+#include "tests/support/temporary_folder.h"
+
+namespace spillway {
+namespace {
+
+using testing::check_refused;
+using testing::read_text;
+using testing::Run;
+using testing::run_spillway;
+using testing::TemporaryFolder;
+
+constexpr const char* kStep =
+    "examples/jax/dumps/keep --names examples/jax/dumps/keep/names.json --hw gb200 ";
+
+/// As if a run had taken what the model says: its profile without the comments.
+std::string write_run(const TemporaryFolder& folder) {
+  const std::string modelled = folder.path("modelled.pbtxt");
+  REQUIRE(run_spillway(std::string("plan ") + kStep + "--pgle " + modelled).exit_code == 0);
+  std::istringstream lines(read_text(modelled));
+  std::string costs;
+  for (std::string line; std::getline(lines, line);)
+    if (!line.starts_with('#')) costs += line + "\n";
+  check_refused(std::string("plan ") + kStep + "--profile " + modelled, 3,
+                modelled +
+                    ": error: holds what the cost model says, and in units of XLA's: nobody "
+                    "measured it\n  a profile of a run is what jax_enable_pgle or a profiler's "
+                    "trace gives\n");
+  return folder.write("run.pbtxt", costs);
+}
+
+std::size_t place(const std::string& text, const std::string& what) {
+  const std::size_t at = text.find(what);
+  CAPTURE(what);
+  CHECK(at != std::string::npos);
+  return at;
+}
+
+TEST_CASE("a plan anchored on a run") {
+  const TemporaryFolder folder;
+  const std::string run = write_run(folder);
+  const std::string plan = std::string("plan ") + kStep + "--profile " + run;
+  SUBCASE("near the measured step") {
+    const std::string out = folder.path("plan.yaml");
+    const Run text = run_spillway(plan + " --measured-step 3.1s --out " + out);
+    CHECK(text.exit_code == 0);
+    CHECK(place(text.out, "Residual against the measured step: +") < place(text.out, "Best: "));
+    CHECK(text.out.find("NOT RANKED") == std::string::npos);
+    CHECK(read_text(out).find("anchored_on: ") != std::string::npos);
+    const Run verified = run_spillway("verify " + out +
+                                      " examples/jax/dumps/keep --names "
+                                      "examples/jax/dumps/keep/names.json");
+    place(verified.out, "the predicted step rests on what was measured");
+  }
+  SUBCASE("far from it") {
+    const std::string out = folder.path("plan.yaml");
+    const Run text = run_spillway(plan + " --measured-step 4s --out " + out);
+    CHECK(text.exit_code == 1);
+    CHECK(text.err == "nothing is written, since policies are not ranked\n");
+    CHECK_FALSE(std::filesystem::exists(out));
+    CHECK(place(text.out, "NOT RANKED: ") < place(text.out, "as compiled"));
+    CHECK(text.out.find("Best") == std::string::npos);
+    const Run answer = run_spillway(plan + " --measured-step 4s --json");
+    CHECK(answer.exit_code == 1);
+    const auto json = nlohmann::json::parse(answer.out);
+    CHECK(json["anchor"]["ranked"] == false);
+    CHECK(json["anchor"]["residual"].get<double>() < -0.1);
+    CHECK(json["best"].is_null());
+    CHECK(json["baselines"].size() > 3);
+    CHECK(json["baselines"][0]["name"] == "as compiled");
+  }
+}
+
+TEST_CASE("cases anchored on a run") {
+  const TemporaryFolder folder;
+  const std::string whatif = std::string("whatif ") + kStep +
+                             "--set query_proj=offload,recompute "
+                             "--profile " +
+                             write_run(folder);
+  const Run ranked = run_spillway(whatif + " --measured-step 3.1s");
+  CHECK(ranked.exit_code == 0);
+  place(ranked.out, "Residual against the measured step: +0.");
+  place(ranked.out, "instructions that run something, 100.0 % of their time");
+  const Run unknown = run_spillway(whatif);
+  CHECK(unknown.exit_code == 1);
+  place(unknown.out, "Residual against the measured step: not known");
+  place(unknown.out, "say it with --measured-step");
+  const auto json = nlohmann::json::parse(run_spillway(whatif + " --json").out);
+  CHECK(json["anchor"]["residual"].is_null());
+  CHECK(json["anchor"]["ranked"] == false);
+  CHECK(json["cases"].size() == 2);
+}
+
+TEST_CASE("profiles of nothing, and options that do not go together") {
+  const TemporaryFolder folder;
+  const std::string whatif = std::string("whatif ") + kStep + "--set query_proj=offload ";
+  const std::string other = folder.write("other.pbtxt", "costs { name: \"nobody\" cost_us: 12 }\n");
+  check_refused(whatif + "--profile " + other, 3,
+                other +
+                    ": error: names nothing that 'jit_train_step' runs\n  its names are another "
+                    "program's, or the program was compiled again since\n");
+  check_refused(whatif + "--profile " + other + " --measured-step 5", 2,
+                "error: --measured-step '5' needs a unit\n  for example --measured-step 5.32s\n");
+  check_refused(whatif + "--profile " + other + " --measured-step 0s", 2,
+                "error: --measured-step must be more than nothing\n  for example --measured-step "
+                "5.32s\n");
+  CHECK(run_spillway(whatif + "--measured-step 5s").exit_code == 2);
+  CHECK(run_spillway(whatif + "--profile " + other + " --pageable-copies 1.4GB/s").exit_code == 2);
+  const Run over = run_spillway(whatif + "--profile " + other + " --out " + other);
+  CHECK(over.exit_code == 2);
+  place(over.err, "would be overwritten");
+}
+
+}  // namespace
+}  // namespace spillway

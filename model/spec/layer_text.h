@@ -108,7 +108,7 @@ class LayerText {
 
   const StepSpec& step_;
   const ModelSpec& model_;
-  const LayerGroup& layers_;
+  const LayerStack& layers_;
   HloBlock& block_;
   const std::vector<StackedWeight>& weights_;
   HloValue index_, positions_;

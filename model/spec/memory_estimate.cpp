@@ -111,7 +111,7 @@ double Estimator::experts_live(const MoeSpec& moe, double width) const {
 }
 
 Layer Estimator::layer_of(std::size_t group) const {
-  const LayerGroup& layers = model_.groups[group];
+  const LayerStack& layers = model_.groups[group];
   const AttentionSpec& a = layers.attention;
   const double d = static_cast<double>(model_.embed);
   const double heads = static_cast<double>(a.query_heads) / tp_;

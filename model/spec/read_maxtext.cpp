@@ -159,7 +159,7 @@ void read_dispatch(ConfigKeys& keys, StepSpec& step) {
   else
     step.dispatch = Dispatch::kDropless;
   const bool has_experts = std::ranges::any_of(
-      step.model.groups, [](const LayerGroup& group) { return group.moe.has_value(); });
+      step.model.groups, [](const LayerStack& group) { return group.moe.has_value(); });
   if (has_experts && !sparse && step.capacity_factor <= 0)
     keys.fail("capacity_factor",
               "'capacity_factor' is missing: without sparse_matmul it says how "

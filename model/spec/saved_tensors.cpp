@@ -103,7 +103,7 @@ class GroupLister {
   }
 
   const StepSpec& step_;
-  const LayerGroup& layers_;
+  const LayerStack& layers_;
   int group_;
   SavedTensorOptions options_;
   std::vector<SavedTensor>& out_;

@@ -116,7 +116,7 @@ class Collector {
 
   void add_group(int group) {
     group_ = group;
-    const LayerGroup& layers = model_.groups[static_cast<std::size_t>(group)];
+    const LayerStack& layers = model_.groups[static_cast<std::size_t>(group)];
     const std::string path = "decoder/" + layers.name;
     static constexpr const char* kNorms[] = {"pre_self_attention_layer_norm",
                                              "post_self_attention_layer_norm", "pre_ffw_norm",

@@ -161,7 +161,6 @@ Result<LayerWork> make_layer_work(const StepSpec& step, int group, const Topolog
           {stage_of(weight), whole, layout_along(step.mesh, gather.axes, topology)});
     if (!is_matrix(weight.array.role)) continue;
     work.weight_elements += whole;
-    work.largest_matrix = std::max(work.largest_matrix, whole);
     work.products.push_back(product_with(weight, step.mesh, step));
   }
   return work;

@@ -14,7 +14,7 @@ namespace spillway {
 namespace {
 
 constexpr std::string_view kStyle = R"(
-.maps { display: flex; flex-wrap: wrap; gap: 1.5rem; align-items: flex-start; }
+.maps { display: flex; flex-wrap: wrap; gap: 0 2rem; align-items: flex-start; }
 .map { border-collapse: separate; border-spacing: 2px; font-size: .8rem; }
 .map caption { text-align: left; font-weight: 600; padding: .2rem 0; }
 .map th { font-weight: 500; color: #444; padding: .1rem .4rem; }
@@ -51,7 +51,7 @@ Colour colour_at(double share) {
 
 /// Background and a colour of letters that can be read on it.
 std::string colours(double share) {
-  constexpr double kDark = 0.45;
+  constexpr double kDark = 0.62;  // from here on white has more contrast than black
   const Colour c = colour_at(share);
   return fmt::format("background:#{:02x}{:02x}{:02x};color:{}", std::lround(c.red),
                      std::lround(c.green), std::lround(c.blue), share > kDark ? "#fff" : "#111");
@@ -160,7 +160,8 @@ std::string heat_maps(const CapacityReport& report, std::size_t most) {
     const CapacityKey& key = cell.key;
     const CapacityKey* const before = c > 0 ? &report.cells[c - 1].key : nullptr;
     if (before == nullptr || before->model != key.model)
-      html += "<h2>" + html_text(key.model) + "</h2>\n" + key_html(best[key.model]);
+      html += "<h2>" + html_text(key.model) + "</h2>\n" + key_html(best[key.model]) +
+              "<div class=\"maps\">\n";
     Map& map = maps[key.sequence];
     map.sequence = key.sequence;
     map.batches.insert(key.batch);
@@ -168,9 +169,10 @@ std::string heat_maps(const CapacityReport& report, std::size_t most) {
     map.cells[{key.batch, key.devices}] = &cell;
     const CapacityKey* const next = c + 1 < end ? &report.cells[c + 1].key : nullptr;
     if (next != nullptr && next->model == key.model && next->machine == key.machine) continue;
-    html += "<h3>" + html_text(key.model + " on " + key.machine) + ", " + format_bytes(cell.pool) +
-            " of HBM a device</h3>\n" + maps_html(maps, best[key.model]);
+    html += "<div><h3>" + html_text(key.machine) + ", " + format_bytes(cell.pool) +
+            " of HBM a device</h3>\n" + maps_html(maps, best[key.model]) + "</div>\n";
     maps.clear();
+    if (next == nullptr || next->model != key.model) html += "</div>\n";
   }
   if (end < report.cells.size())
     html += fmt::format("<p>These are the first {} of {} cells; CSV and SQLite have all.</p>\n",

@@ -65,7 +65,7 @@ std::string left_out_text(const CapacityReport& report, const CapacityRows& rows
 }
 
 std::vector<std::string> capacity_heads() {
-  return {">devices", ">batch", ">tokens", "fits",  ">step",  ">tokens/s", ">a device",
+  return {">devices", ">batch", ">tokens", "fits",  ">step",  ">tokens/s", ">per device",
           ">MFU",     ">HBM",   ">left",   ">host", "policy", "what binds"};
 }
 

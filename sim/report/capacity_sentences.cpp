@@ -13,7 +13,8 @@ namespace {
 
 /// "-12 %".
 std::string change_text(double now, double before) {
-  return fmt::format("{:+.0f} %", 100 * (now / before - 1));
+  const std::string text = fmt::format("{:+.0f} %", 100 * (now / before - 1));
+  return text == "-0 %" ? "+0 %" : text;
 }
 
 /// "12.3 days" for a million million tokens.

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -50,9 +51,10 @@ TEST_CASE("JSON that is read and written again is the same") {
   CHECK(render_csv(*read) == render_csv(report));
   CHECK(render_sqlite(*read) == render_sqlite(report));
 
-  for (const std::string text :
+  for (const std::string& text :
        {std::string("[]"), std::string("{}"), std::string("{\"schema\": 1}"), std::string("{"),
-        json.substr(0, json.size() - 5), "{\"schema\": \"spillway.capacity/1\", \"cells\": [1]}"}) {
+        json.substr(0, json.size() - 5),
+        std::string("{\"schema\": \"spillway.capacity/1\", \"cells\": [1]}")}) {
     CAPTURE(text);
     const auto wrong = read_capacity_json(text, "a.json");
     REQUIRE_FALSE(wrong.ok());

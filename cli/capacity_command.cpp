@@ -126,7 +126,7 @@ Runner add_capacity(CLI::App& subcommand, const Surroundings& surroundings) {
   };
   subcommand
       .add_option("MODEL", options->models,
-                  "a MaxText YAML, or a model that MaxText knows: llama3.1-8b")
+                  "a MaxText YAML, a config.json, or a model that MaxText knows: llama3.1-8b")
       ->required();
   list("--hw", options->hardware, "machines, ids of 'spillway hw list' or YAML files: gb200,h200")
       ->required();

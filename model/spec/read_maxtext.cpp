@@ -299,10 +299,15 @@ Result<StepSpec> read_maxtext(const YamlDocument& document, std::int64_t devices
 Result<StepSpec> read_run_settings(const std::string& path, ModelSpec model, std::int64_t devices) {
   const Result<YamlDocument> document = read_yaml(path);
   if (!document.ok()) return document.error();
-  if (document->root.kind != YamlNode::Kind::kMapping)
-    return error_in_file(path, "is no mapping of MaxText's keys",
+  return read_run_settings(*document, std::move(model), devices);
+}
+
+Result<StepSpec> read_run_settings(const YamlDocument& document, ModelSpec model,
+                                   std::int64_t devices) {
+  if (document.root.kind != YamlNode::Kind::kMapping)
+    return error_in_file(document.path, "is no mapping of MaxText's keys",
                          "for example per_device_batch_size: 2");
-  ConfigKeys keys(*document, nullptr);
+  ConfigKeys keys(document, nullptr);
   for (const char* key : {"model_name", "base_emb_dim", "base_num_decoder_layers", "base_mlp_dim",
                           "base_num_query_heads", "base_num_kv_heads", "head_dim", "vocab_size"})
     if (keys.has(key))

@@ -8,7 +8,8 @@
 
 namespace spillway {
 
-/// Where a cell stands: visit(name, value) for text, whole numbers and others.
+/// Where a cell stands, and what there is for it: visit(name, value) for text, whole numbers and
+/// others. Every cell has these.
 template <typename Cell, typename Visit>
 void visit_key(Cell& cell, const Visit& visit) {
   visit("model", cell.key.model);
@@ -16,6 +17,8 @@ void visit_key(Cell& cell, const Visit& visit) {
   visit("devices", cell.key.devices);
   visit("batch_sequences_per_device", cell.key.batch);
   visit("sequence_tokens", cell.key.sequence);
+  visit("hbm_pool_bytes", cell.pool);
+  visit("host_pool_bytes", cell.host);
 }
 
 /// What was estimated; of a cell without `impossible`. Bytes and seconds are of one device.
@@ -28,9 +31,7 @@ void visit_estimate(Cell& cell, const Visit& visit) {
   visit("tokens_per_second", cell.tokens_per_second);
   visit("mfu", cell.mfu);
   visit("hbm_bytes", cell.step.device);
-  visit("hbm_pool_bytes", cell.pool);
   visit("host_bytes", cell.step.host);
-  visit("host_pool_bytes", cell.host);
   visit("state_bytes", cell.step.state);
   visit("saved_bytes", cell.step.saved);
   visit("working_bytes", cell.step.working);

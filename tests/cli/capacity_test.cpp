@@ -110,6 +110,20 @@ TEST_CASE("a YAML says what the command line does not") {
   CHECK(nlohmann::json::parse(named.out)["cells"][0]["step_seconds"] == given["step_seconds"]);
 }
 
+TEST_CASE("a config.json is a model, too") {
+  const Run run = run_spillway(
+      "capacity examples/models/qwen3-8b.json --hw gb200 --devices 8 --batch 1 --seq 4096 --json");
+  CHECK(run.exit_code == 0);
+  const auto cell = nlohmann::json::parse(run.out)["cells"][0];
+  CHECK(cell["model"] == "qwen3-8b");
+  const Run named =
+      run_spillway("capacity qwen3-8b --hw gb200 --devices 8 --batch 1 --seq 4096 --json");
+  CHECK(nlohmann::json::parse(named.out)["cells"][0] == cell);
+  check_refused("capacity examples/models/qwen3-8b.json --hw gb200 --devices 8 --batch 1", 2,
+                "error: nothing says how long the sequences of qwen3-8b are\n  for example --seq "
+                "4096,8192\n");
+}
+
 TEST_CASE("nothing fits is an answer, and the answer is no") {
   const Run run = run_spillway("capacity llama3.1-405b --hw h100 --devices 8 --batch 1 --seq 8192");
   CHECK(run.exit_code == 1);
@@ -156,8 +170,9 @@ TEST_CASE("mistakes have one message and a code") {
        "error: --settings is for models that say nothing of a run\n  '" + no_size +
            "' says it all itself\n"},
       {"capacity llama3.1-8b --hw gb201 --devices 8 --batch 1 --seq 8192", 2,
-       "error: there is no hardware profile 'gb201'\n  known are a100, b200, gb200, gb300, gh200, "
-       "h100, h200, rtxpro6000, vr200\n"},
+       "error: no hardware profile is called 'gb201'\n  did you mean 'gb200'? known are a100, "
+       "b200, gb200, gb300, gh200, h100, h200, rtxpro6000, vr200; or give a path to a .yaml "
+       "file\n"},
       {"merge " + no_size + " --csv " + no_size, 2,
        "error: --csv '" + no_size + "' is the file that is read as '" + no_size +
            "', and would be overwritten\n  give it another name\n"},

@@ -52,9 +52,9 @@ measure_machine() {
   say "measuring the machine for $seconds s with $probe"
   timeout $((seconds + 60)) "$probe" --seconds "$seconds" --out "$out/probe.json" 2>"$out/probe.log"
   local status=$?
-  tail -1 "$out/probe.log"
   # Without a GPU there is nothing else to check.
-  [ $status = 1 ] && grep -q '^nothing to measure' "$out/probe.log" && { cat "$out/probe.log"; exit 1; }
+  grep -q '^nothing to measure' "$out/probe.log" && { cat "$out/probe.log"; exit 1; }
+  tail -1 "$out/probe.log"
   return $status
 }
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 #include <tuple>
 
 #include "calibration/fit/gemm_surface.h"
@@ -27,6 +26,20 @@ std::string shape_text(const GemmSample& s) {
   return fmt::format("{}{} x {} x {} in {}",
                      s.batch > Count(1) ? fmt::format("{} of ", s.batch.value()) : "", s.m.value(),
                      s.n.value(), s.k.value(), to_units_text(Seconds(rounded(s.time.value()))));
+}
+
+/// One sample a shape, of the median time: repetitions of a shape say little of other shapes.
+std::vector<GemmSample> medians_of(const std::vector<const GemmSample*>& samples) {
+  std::map<Shape, std::vector<const GemmSample*>> by_shape;
+  for (const GemmSample* sample : samples) by_shape[shape_of(*sample)].push_back(sample);
+  std::vector<GemmSample> medians;
+  for (const auto& [shape, same] : by_shape) {
+    std::vector<double> times;
+    for (const GemmSample* sample : same) times.push_back(sample->time.value());
+    medians.push_back(*same.front());
+    medians.back().time = Seconds(median(std::move(times)));
+  }
+  return medians;
 }
 
 /// The samples of one type that may be used.
@@ -59,9 +72,9 @@ Surface start_of(const HardwareProfile& profile, const std::string& type) {
 }
 
 Estimate describe(const SurfaceFit& surface, const std::vector<const GemmSample*>& samples,
-                  std::size_t shapes) {
+                  std::size_t repetitions) {
   Estimate estimate;
-  estimate.samples = static_cast<int>(samples.size());
+  estimate.samples = static_cast<int>(repetitions);
   std::vector<double> off;
   for (std::size_t i = 0; i < samples.size(); ++i) {
     off.push_back(std::abs(surface.residual[i]));
@@ -71,7 +84,7 @@ Estimate describe(const SurfaceFit& surface, const std::vector<const GemmSample*
   }
   estimate.median_error = median(off);
   estimate.worst_error = std::ranges::max(off);
-  estimate.how = fmt::format("products of {} shapes, random operands", shapes);
+  estimate.how = fmt::format("products of {} shapes, random operands", samples.size());
   return estimate;
 }
 
@@ -165,13 +178,14 @@ void fit_type(const Measurements& measurements, const std::string& type, const F
   if (find_figure(fit.profile.device.matrix_peak, type) == nullptr)
     return refuse("the base profile has no matrix_peak for this type");
   const auto& used = samples.brief.empty() ? samples.lasting : samples.brief;
-  std::set<Shape> shapes;
-  for (const GemmSample* sample : used) shapes.insert(shape_of(*sample));
+  const std::vector<GemmSample> medians = medians_of(used);
+  std::vector<const GemmSample*> shapes;
+  for (const GemmSample& shape : medians) shapes.push_back(&shape);
   const Surface start = start_of(fit.profile, type);
-  const SurfaceFit surface = fit_surface(used, start, fit.profile, shapes.size() < kEnoughShapes);
+  const SurfaceFit surface = fit_surface(shapes, start, fit.profile, shapes.size() < kEnoughShapes);
   if (!surface.determined[0])
     return refuse("memory and start-up decide these shapes: measure larger ones");
-  Estimate estimate = describe(surface, used, shapes.size());
+  Estimate estimate = describe(surface, shapes, used.size());
   if (shapes.size() >= kEnoughShapes)
     kernels.gemm_shape[type] = shape_from(surface, start, type, estimate, sheet);
   estimate.value = surface.value[0];

@@ -89,10 +89,33 @@ Estimate sum_of_medians(const TwoWays& ways, double times, const FitOptions& opt
   return estimate;
 }
 
+/// Where both ways were not measured: the base's share of the sum of the directions, of the new
+/// sum.
+void carry_over(const HostLink& before, HostLink& link, Fit& fit) {
+  const auto sum = [](const HostLink& l) {
+    return l.host_to_device.value + l.device_to_host.value;
+  };
+  const double grown = ratio(sum(link), sum(before));
+  if (grown == 1) return;
+  const Origin origin{OriginKind::kInferred,
+                      "the base profile's share of the sum of both directions, of their new sum"};
+  link.both_directions = {BytesPerSecond(rounded(before.both_directions.value.value() * grown)),
+                          origin};
+  if (before.host_to_device_beside)
+    link.host_to_device_beside = Figure<BytesPerSecond>{
+        BytesPerSecond(rounded(before.host_to_device_beside->value.value() * grown)), origin};
+  fit.warnings.push_back({"carried-over",
+                          "both ways at once were not measured: link.both_directions is the base "
+                          "profile's share of the new rates",
+                          {}});
+}
+
 /// Both ways of one GPU, and what of that goes in.
 void fit_both_directions(const Measurements& measurements, const FitOptions& options,
-                         FigureSheet& sheet, HostLink& link) {
+                         FigureSheet& sheet, const HostLink& before, Fit& fit) {
+  HostLink& link = fit.profile.link;
   const TwoWays ways = two_ways(measurements, link.copy_latency.value, true);
+  if (ways.in.empty() || ways.out.empty()) carry_over(before, link, fit);
   Outcome sum = ways.missing("both ways at once");
   Outcome in = sum;
   if (!ways.in.empty() && !ways.out.empty()) {
@@ -325,7 +348,7 @@ void fit_link(const Measurements& measurements, const FitOptions& options, Figur
         std::nullopt,
         "all copies are isolated, with the host's part in their start-up: measure queued ones",
         in.isolated_latency.samples + out.isolated_latency.samples};
-  fit_both_directions(measurements, options, sheet, link);
+  fit_both_directions(measurements, options, sheet, before, fit);
   sheet.set("link.copy_latency", link.copy_latency, latency);
   raise_cap(link, fit);
   fit_host_memory(measurements, options, sheet, fit.profile);

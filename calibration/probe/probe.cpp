@@ -214,8 +214,8 @@ class PointRun {
     measured_.main.repeats = measured_.gap.repeats = measured_.enqueue.repeats = kLaunches;
   }
 
-  /// Kernel alone, first copy alone, kernel covered by copies, copy covered by kernel and the
-  /// others.
+  /// The kernel without the copies, the first copy without the kernel, the kernel covered by the
+  /// copies, the copy covered by the kernel and the other copies.
   void sample_interference(Runner& runner) {
     Measured& m = measured_;
     const std::vector<Load> copies(m.point.beside.begin(), m.point.beside.end());
@@ -224,12 +224,15 @@ class PointRun {
         per_operation(runner.run({{with_repeats(m.point.measured, m.kernel_alone.repeats)}, false}),
                       m.kernel_alone));
     m.copy_alone.repeats = Runner::repeats_for(beside_.front(), kTimed);
+    const std::vector<Load> others(copies.begin() + 1, copies.end());
+    const std::vector<double> each_other(beside_.begin() + 1, beside_.end());
     m.copy_alone.seconds.push_back(per_operation(
-        runner.run({{with_repeats(copies.front(), m.copy_alone.repeats)}, false}), m.copy_alone));
+        runner.run(covered(copies.front(), beside_.front(), m.copy_alone, others, each_other)),
+        m.copy_alone));
     m.main.seconds.push_back(per_operation(
         runner.run(covered(m.point.measured, one_, m.main, copies, beside_)), m.main));
-    std::vector<Load> covers(copies.begin() + 1, copies.end());
-    std::vector<double> each(beside_.begin() + 1, beside_.end());
+    std::vector<Load> covers = others;
+    std::vector<double> each = each_other;
     covers.push_back(m.point.measured);
     each.push_back(one_);
     m.copy_beside.repeats = m.copy_alone.repeats;

@@ -13,6 +13,9 @@
 
 namespace spillway::testing {
 
+/// Of itself. (doctest's Approx is of 1 + the value, which lets any duration pass for any other.)
+inline double off(double value, double truth) { return std::abs(value / truth - 1); }
+
 /// Seeded, the same with every standard library.
 class Noise {
  public:

@@ -12,6 +12,7 @@ namespace {
 
 using testing::line_of;
 using testing::Noise;
+using testing::off;
 using testing::shipped_profile;
 
 Fit fitted(const Measurements& measurements, const char* base = "h200") {
@@ -45,12 +46,12 @@ TEST_CASE("the surface of matrix products comes back") {
     add_gemms(measurements, truth, machine, noise);
     const Fit result = fitted(measurements);
     const KernelCosts& kernels = result.profile.kernels;
-    CHECK(kernels.gemm.at("bf16").value.value() == doctest::Approx(truth[0]).epsilon(0.02));
+    CHECK(off(kernels.gemm.at("bf16").value.value(), truth[0]) < 0.02);
     const GemmShape& shape = kernels.gemm_shape.at("bf16");
-    CHECK(shape.overhead.value() == doctest::Approx(truth[1]).epsilon(0.1));
-    CHECK(shape.depth.value() == doctest::Approx(truth[2]).epsilon(0.1));
-    CHECK(shape.operands.value() == doctest::Approx(truth[3]).epsilon(0.35));
-    CHECK(shape.result.value() == doctest::Approx(truth[4]).epsilon(0.35));
+    CHECK(off(shape.overhead.value(), truth[1]) < 0.1);
+    CHECK(off(shape.depth.value(), truth[2]) < 0.1);
+    CHECK(off(shape.operands.value(), truth[3]) < 0.35);
+    CHECK(off(shape.result.value(), truth[4]) < 0.35);
     CHECK(shape.origin.source.find("64 samples, overhead ") != std::string::npos);
     const FittedFigure* line = line_of(result, "kernels.gemm.bf16");
     REQUIRE(line != nullptr);
@@ -88,9 +89,8 @@ TEST_CASE("lasting load is a factor of its own, zeros do not count") {
   add_gemms(measurements, truth, machine, noise, Operands::kRandom, true, 1.12);
   add_gemms(measurements, truth, machine, noise, Operands::kZeros, false, 0.8);
   const Fit result = fitted(measurements);
-  CHECK(result.profile.kernels.gemm.at("bf16").value.value() == doctest::Approx(1.1).epsilon(0.02));
-  CHECK(result.profile.kernels.gemm_power.at("bf16").value.value() ==
-        doctest::Approx(1.12).epsilon(0.02));
+  CHECK(off(result.profile.kernels.gemm.at("bf16").value.value(), 1.1) < 0.02);
+  CHECK(off(result.profile.kernels.gemm_power.at("bf16").value.value(), 1.12) < 0.02);
 }
 
 TEST_CASE("what products do not determine is refused") {
@@ -143,9 +143,9 @@ TEST_CASE("memory-bound kernels, launches and gaps come back") {
     measurements.launches.push_back({LaunchCost::kGap, noise.measured(Seconds(0.9e-6)), {}});
   }
   const KernelCosts kernels = fitted(measurements).profile.kernels;
-  CHECK(kernels.elementwise.value.value() == doctest::Approx(1.2).epsilon(0.02));
-  CHECK(kernels.launch_floor.value.value() == doctest::Approx(2e-6).epsilon(0.02));
-  CHECK(kernels.gap.value.value() == doctest::Approx(0.9e-6).epsilon(0.02));
+  CHECK(off(kernels.elementwise.value.value(), 1.2) < 0.02);
+  CHECK(off(kernels.launch_floor.value.value(), 2e-6) < 0.02);
+  CHECK(off(kernels.gap.value.value(), 0.9e-6) < 0.02);
   CHECK(kernels.transpose == shipped_profile("h200").kernels.transpose);
 }
 
@@ -176,7 +176,7 @@ TEST_CASE("what copies take of memory, and when that cannot be said") {
   const Fit clear = with_slowdown(1.5, 0.005);
   const FittedFigure* line = line_of(clear, "interference.hbm_traffic");
   REQUIRE(line != nullptr);
-  CHECK(parse_units<Factor>(line->after)->value() == doctest::Approx(1.5).epsilon(0.1));
+  CHECK(off(parse_units<Factor>(line->after)->value(), 1.5) < 0.1);
   CHECK(clear.warnings.front().code == "hbm-traffic");
   CHECK(line_of(clear, "interference.memory_kernel.host_to_device.kernel") != nullptr);
   const Fit noisy = with_slowdown(1.5, 0.2);
@@ -201,9 +201,9 @@ TEST_CASE("collectives come back by group size") {
   REQUIRE(costs.fits.size() == 2);
   CHECK(costs.origin.source.find("150 samples") != std::string::npos);
   for (const CollectiveFit& fit : costs.fits) {
-    CHECK(fit.latency.value() == doctest::Approx(15e-6).epsilon(0.1));
-    CHECK(fit.bus_bandwidth.value() == doctest::Approx(350e9).epsilon(0.05));
-    CHECK(fit.pipeline.value() == doctest::Approx(3e-6).epsilon(0.5));
+    CHECK(off(fit.latency.value(), 15e-6) < 0.1);
+    CHECK(off(fit.bus_bandwidth.value(), 350e9) < 0.05);
+    CHECK(off(fit.pipeline.value(), 3e-6) < 0.5);
   }
   CHECK(result.profile.scale_up.all_reduce == shipped_profile("h200").scale_up.all_reduce);
 }

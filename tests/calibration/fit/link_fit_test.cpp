@@ -14,6 +14,7 @@ namespace {
 using testing::copy_of;
 using testing::line_of;
 using testing::Noise;
+using testing::off;
 using testing::shipped_profile;
 
 constexpr auto kIn = CopyDirection::kHostToDevice;
@@ -67,9 +68,9 @@ TEST_CASE("start-ups and rates come back, whatever the machine") {
     }
     const Fit result = fitted(measurements);
     const HostLink& link = result.profile.link;
-    CHECK(link.host_to_device.value.value() == doctest::Approx(in.rate).epsilon(0.02));
-    CHECK(link.device_to_host.value.value() == doctest::Approx(out.rate).epsilon(0.02));
-    CHECK(link.copy_latency.value.value() == doctest::Approx(in.queued).epsilon(0.12));
+    CHECK(off(link.host_to_device.value.value(), in.rate) < 0.02);
+    CHECK(off(link.device_to_host.value.value(), out.rate) < 0.02);
+    CHECK(off(link.copy_latency.value.value(), in.queued) < 0.12);
     const FittedFigure* rate = line_of(result, "link.host_to_device");
     REQUIRE(rate != nullptr);
     CHECK(rate->state == FigureState::kFitted);
@@ -80,8 +81,7 @@ TEST_CASE("start-ups and rates come back, whatever the machine") {
     CHECK(link.host_to_device.origin.source.find("300 samples, ") != std::string::npos);
     const FittedFigure* isolated = line_of(result, "copy.isolated_latency.host_to_device");
     REQUIRE(isolated != nullptr);
-    CHECK(parse_units<Seconds>(isolated->after)->value() ==
-          doctest::Approx(in.isolated).epsilon(0.12));
+    CHECK(off(parse_units<Seconds>(isolated->after)->value(), in.isolated) < 0.12);
     CHECK(result.curves.size() == 4);
   }
 }
@@ -124,8 +124,8 @@ TEST_CASE("an outlying size is named, with where it was read") {
   REQUIRE(line->outliers.size() == 1);
   CHECK(line->outliers[0].what.starts_with("8.00 MiB at 12."));
   CHECK(line->outliers[0].where.line == 8192);
-  CHECK(line->outliers[0].residual == doctest::Approx(0.25 - 1).epsilon(0.03));
-  CHECK(result.profile.link.host_to_device.value.value() == doctest::Approx(50e9).epsilon(0.01));
+  CHECK(off(line->outliers[0].residual, 0.25 - 1) < 0.03);
+  CHECK(off(result.profile.link.host_to_device.value.value(), 50e9) < 0.01);
 }
 
 TEST_CASE("what the samples do not determine is refused, and stays") {
@@ -173,11 +173,10 @@ TEST_CASE("slow copies do not count, and are told") {
   for (std::size_t i = plain; i < measurements.copies.size(); ++i)
     measurements.copies[i].pages = HostPages::kPageable;
   const Fit result = fitted(measurements);
-  CHECK(result.profile.link.host_to_device.value.value() == doctest::Approx(50e9).epsilon(0.02));
+  CHECK(off(result.profile.link.host_to_device.value.value(), 50e9) < 0.02);
   const FittedFigure* pageable = line_of(result, "copy.pageable.host_to_device");
   REQUIRE(pageable != nullptr);
-  CHECK(parse_units<BytesPerSecond>(pageable->after)->value() ==
-        doctest::Approx(12e9).epsilon(0.02));
+  CHECK(off(parse_units<BytesPerSecond>(pageable->after)->value(), 12e9) < 0.02);
 }
 
 TEST_CASE("huge copies that are slower have a second slope") {
@@ -190,7 +189,7 @@ TEST_CASE("huge copies that are slower have a second slope") {
         copy_of(kIn, kQueued, Bytes(std::int64_t{1} << power), noise.measured(time)));
   }
   const Fit result = fitted(measurements);
-  CHECK(result.profile.link.host_to_device.value.value() == doctest::Approx(25e9).epsilon(0.02));
+  CHECK(off(result.profile.link.host_to_device.value.value(), 25e9) < 0.02);
   bool told = false;
   for (const Warning& warning : result.warnings) told = told || warning.code == "second-slope";
   CHECK(told);
@@ -208,12 +207,11 @@ TEST_CASE("both ways, and what the GPUs of a CPU share") {
   add_rates(measurements, kIn, true, 4, 82e9, noise);
   add_rates(measurements, kOut, true, 4, 81e9, noise);
   const HardwareProfile profile = fitted(measurements, "gb200").profile;
-  const auto near = [](double value) { return doctest::Approx(value).epsilon(0.01); };
-  CHECK(profile.link.both_directions.value.value() == near(326e9));
-  CHECK(profile.link.host_to_device_beside->value.value() == near(164e9));
-  CHECK(profile.host.memory_bandwidth.value.value() == near(326e9));
-  CHECK(profile.host.memory_bandwidth_read->value.value() == near(336e9));
-  CHECK(profile.host.memory_bandwidth_write->value.value() == near(364e9));
+  CHECK(off(profile.link.both_directions.value.value(), 326e9) < 0.01);
+  CHECK(off(profile.link.host_to_device_beside->value.value(), 164e9) < 0.01);
+  CHECK(off(profile.host.memory_bandwidth.value.value(), 326e9) < 0.01);
+  CHECK(off(profile.host.memory_bandwidth_read->value.value(), 336e9) < 0.01);
+  CHECK(off(profile.host.memory_bandwidth_write->value.value(), 364e9) < 0.01);
 }
 
 TEST_CASE("memory that slows nobody is not what bound") {
@@ -259,8 +257,8 @@ TEST_CASE("rows cost time beside their bytes") {
   const Fit result = fitted(measurements);
   const FittedFigure* line = line_of(result, "copy.row.host_to_device");
   REQUIRE(line != nullptr);
-  CHECK(parse_units<Seconds>(line->after)->value() == doctest::Approx(20e-9).epsilon(0.05));
-  CHECK(result.profile.link.host_to_device.value.value() == doctest::Approx(50e9).epsilon(0.02));
+  CHECK(off(parse_units<Seconds>(line->after)->value(), 20e-9) < 0.05);
+  CHECK(off(result.profile.link.host_to_device.value.value(), 50e9) < 0.02);
 }
 
 TEST_CASE("a cap read from an idle link is no cap") {

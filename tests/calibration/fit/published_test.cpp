@@ -14,6 +14,7 @@ namespace spillway::calibration {
 namespace {
 
 using testing::line_of;
+using testing::off;
 using testing::shipped_profile;
 
 CopyDirection direction_of(const std::string& name) {
@@ -98,12 +99,11 @@ TEST_CASE("MI100: isolated copies") {
   const auto folder = testing::shared_folder("data/nvbandwidth");
   if (!folder) return;
   const Fit result = fit(mi100(*folder), shipped_profile("a100"));
-  CHECK(after(result, "link.host_to_device") == doctest::Approx(25.3e9).epsilon(0.02));
-  CHECK(after(result, "link.device_to_host") == doctest::Approx(27.8e9).epsilon(0.02));
-  CHECK(after(result, "copy.isolated_latency.host_to_device") ==
-        doctest::Approx(24.4e-6).epsilon(0.05));
-  CHECK(after(result, "copy.isolated_latency.device_to_host") ==
-        doctest::Approx(23.6e-6).epsilon(0.05));
+  // Theirs is a fit of all 20 sizes, ours leaves out those below 64 KiB: 23.0 and 22.6 us.
+  CHECK(off(after(result, "link.host_to_device"), 25.3e9) < 0.02);
+  CHECK(off(after(result, "link.device_to_host"), 27.8e9) < 0.02);
+  CHECK(off(after(result, "copy.isolated_latency.host_to_device"), 24.4e-6) < 0.07);
+  CHECK(off(after(result, "copy.isolated_latency.device_to_host"), 23.6e-6) < 0.07);
   CHECK(line_of(result, "link.copy_latency")->state == FigureState::kRefused);
   CHECK(line_of(result, "link.host_to_device")->median_error < 0.03);
 }
@@ -120,13 +120,12 @@ TEST_CASE("GB200 and GB300: one size each, both ways, all GPUs of a Grace") {
   for (const Row& row : rows) {
     CAPTURE(row.id);
     const Fit result = fit(grace_tray(*folder, row.system), shipped_profile(row.id));
-    const auto near = [](double value) { return doctest::Approx(value).epsilon(0.002); };
-    CHECK(after(result, "link.host_to_device") == near(row.in));
-    CHECK(after(result, "link.device_to_host") == near(row.out));
-    CHECK(after(result, "link.both_directions") == near(row.both));
-    CHECK(after(result, "host.memory_bandwidth") == near(row.memory));
-    CHECK(after(result, "host.memory_bandwidth_read") == near(row.read));
-    CHECK(after(result, "host.memory_bandwidth_write") == near(row.write));
+    CHECK(off(after(result, "link.host_to_device"), row.in) < 0.002);
+    CHECK(off(after(result, "link.device_to_host"), row.out) < 0.002);
+    CHECK(off(after(result, "link.both_directions"), row.both) < 0.002);
+    CHECK(off(after(result, "host.memory_bandwidth"), row.memory) < 0.002);
+    CHECK(off(after(result, "host.memory_bandwidth_read"), row.read) < 0.002);
+    CHECK(off(after(result, "host.memory_bandwidth_write"), row.write) < 0.002);
     CHECK(line_of(result, "link.copy_latency")->state == FigureState::kRefused);
     // Fitted to the data that the shipped profile was made of, it finds the shipped profile.
     CHECK(result.warnings.empty());

@@ -11,6 +11,7 @@ namespace spillway::calibration {
 namespace {
 
 using testing::Noise;
+using testing::off;
 
 /// y = 3 + 2 x at x = 1 .. n.
 LinearSamples line(int n) {
@@ -34,10 +35,10 @@ TEST_CASE("an outlier neither moves the fit nor goes unseen") {
   samples.y[17] *= 3;
   const RobustFit fit = fit_robustly(samples);
   REQUIRE(fit.determined);
-  CHECK(fit.beta[0] == doctest::Approx(3).epsilon(0.001));
-  CHECK(fit.beta[1] == doctest::Approx(2).epsilon(0.001));
+  CHECK(off(fit.beta[0], 3) < 0.001);
+  CHECK(off(fit.beta[1], 2) < 0.001);
   CHECK(fit.weight[4] < 0.01);
-  CHECK(fit.residual[4] == doctest::Approx(0.25 - 1).epsilon(0.01));
+  CHECK(off(fit.residual[4], 0.25 - 1) < 0.01);
 }
 
 TEST_CASE("what cannot be told apart is not determined") {

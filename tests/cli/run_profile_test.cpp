@@ -5,36 +5,56 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "model/run/write_pgle.h"
 #include "tests/cli/run.h"
 #include "tests/golden.h"
+#include "tests/sim/planner/example.h"
 #include "tests/support/temporary_folder.h"
 
 namespace spillway {
 namespace {
 
 using testing::check_refused;
+using testing::Example;
+using testing::read_example;
 using testing::read_text;
 using testing::Run;
 using testing::run_spillway;
+using testing::source_path;
 using testing::TemporaryFolder;
 
-constexpr const char* kStep =
-    "examples/jax/dumps/keep --names examples/jax/dumps/keep/names.json --hw gb200 ";
+/// Two of the names: few policies, soon gone through.
+std::string few_names(const TemporaryFolder& folder) {
+  auto sidecar =
+      nlohmann::json::parse(read_text(source_path("examples/jax/dumps/keep/names.json")));
+  auto few = nlohmann::json::array();
+  for (const auto& name : sidecar["names"])
+    if (name["name"] == "query_proj" || name["name"] == "mlpwi_0") few.push_back(name);
+  sidecar["names"] = few;
+  return folder.write("names.json", sidecar.dump());
+}
+
+std::string step(const TemporaryFolder& folder) {
+  return "examples/jax/dumps/keep --hw gb200 --names " + few_names(folder) + " ";
+}
 
 /// As if a run had taken what the model says: its profile without the comments.
 std::string write_run(const TemporaryFolder& folder) {
-  const std::string modelled = folder.path("modelled.pbtxt");
-  REQUIRE(run_spillway(std::string("plan ") + kStep + "--pgle " + modelled).exit_code == 0);
-  std::istringstream lines(read_text(modelled));
-  std::string costs;
+  const Example example = read_example("keep");
+  const std::string modelled = to_pbtxt(
+      make_pgle_profile(example.program, costs(example.program, example.profile, example.topology),
+                        example.profile, example.topology));
+  std::istringstream lines(modelled);
+  std::string run;
   for (std::string line; std::getline(lines, line);)
-    if (!line.starts_with('#')) costs += line + "\n";
-  check_refused(std::string("plan ") + kStep + "--profile " + modelled, 3,
-                modelled +
+    if (!line.starts_with('#')) run += line + "\n";
+  const std::string with_comments = folder.write("modelled.pbtxt", modelled);
+  check_refused("whatif " + step(folder) + "--set query_proj=offload --profile " + with_comments, 3,
+                with_comments +
                     ": error: holds what the cost model says, and in units of XLA's: nobody "
                     "measured it\n  a profile of a run is what jax_enable_pgle or a profiler's "
                     "trace gives\n");
-  return folder.write("run.pbtxt", costs);
+  return folder.write("run.pbtxt", run);
 }
 
 std::size_t place(const std::string& text, const std::string& what) {
@@ -47,7 +67,7 @@ std::size_t place(const std::string& text, const std::string& what) {
 TEST_CASE("a plan anchored on a run") {
   const TemporaryFolder folder;
   const std::string run = write_run(folder);
-  const std::string plan = std::string("plan ") + kStep + "--profile " + run;
+  const std::string plan = "plan " + step(folder) + "--profile " + run;
   SUBCASE("near the measured step") {
     const std::string out = folder.path("plan.yaml");
     const Run text = run_spillway(plan + " --measured-step 3.1s --out " + out);
@@ -81,7 +101,7 @@ TEST_CASE("a plan anchored on a run") {
 
 TEST_CASE("cases anchored on a run") {
   const TemporaryFolder folder;
-  const std::string whatif = std::string("whatif ") + kStep +
+  const std::string whatif = "whatif " + step(folder) +
                              "--set query_proj=offload,recompute "
                              "--profile " +
                              write_run(folder);
@@ -101,7 +121,7 @@ TEST_CASE("cases anchored on a run") {
 
 TEST_CASE("profiles of nothing, and options that do not go together") {
   const TemporaryFolder folder;
-  const std::string whatif = std::string("whatif ") + kStep + "--set query_proj=offload ";
+  const std::string whatif = "whatif " + step(folder) + "--set query_proj=offload ";
   const std::string other = folder.write("other.pbtxt", "costs { name: \"nobody\" cost_us: 12 }\n");
   check_refused(whatif + "--profile " + other, 3,
                 other +

@@ -43,6 +43,7 @@ struct Command {
 };
 
 Runner add_calibrate(CLI::App& subcommand, const Surroundings& surroundings);
+Runner add_capacity(CLI::App& subcommand, const Surroundings& surroundings);
 Runner add_compare(CLI::App& subcommand, const Surroundings& surroundings);
 Runner add_flags(CLI::App& subcommand, const Surroundings& surroundings);
 Runner add_hw(CLI::App& subcommand, const Surroundings& surroundings);

@@ -8,18 +8,23 @@
 #include "cli/command.h"
 #include "cli/flag_options.h"
 #include "cli/jaxlib_option.h"
+#include "cli/load_step.h"
 #include "cli/machine_options.h"
+#include "cli/model_options.h"
 #include "cli/names_option.h"
 #include "cli/program_argument.h"
 #include "model/flags/check_flags.h"
 #include "model/flags/known_flags.h"
 #include "model/hlo/read_program.h"
+#include "model/spec/read_step.h"
 #include "sim/report/inspect_report.h"
 
 namespace spillway {
 namespace {
 
 struct InspectOptions {
+  std::int64_t devices = 0;
+  std::string settings;
   std::string program;
   std::string names;
   MachineOptions machine;
@@ -45,7 +50,31 @@ std::optional<Error> add_flag_findings(const FlagOptions& options, const Program
   return std::nullopt;
 }
 
+/// What a model's configuration would compile to.
+int inspect_model(const InspectOptions& options, const Surroundings& surroundings) {
+  if (options.machine.hardware.empty())
+    return report(usage_error("what a configuration compiles to hangs on the machine",
+                              "for example --hw gb200"));
+  StepOptions step;
+  step.program = options.program;
+  step.names = options.names;
+  step.machine = options.machine;
+  step.budget = options.budget;
+  step.jaxlib = options.jaxlib;
+  step.devices = options.devices;
+  step.settings = options.settings;
+  const Result<LoadedStep> loaded = load_step(step, surroundings, ModelForm::kAsConfigured);
+  if (!loaded.ok()) return report(loaded.error());
+  const InspectContext context{
+      .hardware = &loaded->machine.profile, .budget = &loaded->budget, .jaxlib = loaded->jaxlib};
+  InspectReport result = make_inspect_report(loaded->program, loaded->names, context);
+  if (const auto wrong = add_flag_findings(options.flags, loaded->program, context, result))
+    return report(*wrong);
+  return answer(options.json ? render_json(result) : render_text(result));
+}
+
 int run_inspect(const InspectOptions& options, const Surroundings& surroundings) {
+  if (is_model_path(options.program)) return inspect_model(options, surroundings);
   const Result<BudgetWishes> wishes = read_wishes(options.budget);
   if (!wishes.ok()) return report(wishes.error());
   const Result<Program> program = read_program(options.program);
@@ -81,6 +110,7 @@ Runner add_inspect(CLI::App& subcommand, const Surroundings& surroundings) {
   auto options = std::make_shared<InspectOptions>();
   add_program_argument(subcommand, options->program);
   add_names_option(subcommand, options->names);
+  add_model_options(subcommand, options->devices, options->settings);
   add_machine_options(subcommand, options->machine, Need::kOptional);
   add_budget_options(subcommand, options->budget);
   for (const char* option : {"--topology", "--hbm-limit", "--mem-fraction", "--host-limit"})

@@ -13,6 +13,7 @@
 #include "model/memory/flat_schedule.h"
 #include "model/program/program.h"
 #include "model/residuals/names.h"
+#include "model/spec/step_spec.h"
 #include "sim/lowering/device_streams.h"
 
 namespace spillway {
@@ -24,11 +25,13 @@ struct StepOptions {
   MachineOptions machine;
   BudgetOptions budget;
   std::string jaxlib;
+  std::int64_t devices = 0;     ///< of a model's configuration; 0: not said
+  std::string settings;         ///< the run's, beside a config.json
   std::string pageable_copies;  ///< their rate; empty: memory is pinned, as XLA's is
 };
 
-/// PROGRAM, --hw, --topology, --names and --pageable-copies. A command adds --jaxlib itself, since
-/// its meaning differs, and the budget's options where it has a budget.
+/// PROGRAM, --hw, --topology, --names, --devices, --settings and --pageable-copies. A command adds
+/// --jaxlib itself, since its meaning differs, and the budget's options where it has a budget.
 void add_step_options(CLI::App& subcommand, StepOptions& options);
 
 struct LoadedStep {
@@ -40,6 +43,8 @@ struct LoadedStep {
   std::optional<JaxlibVersion> jaxlib;  ///< of --jaxlib
   std::vector<std::string> files;       ///< that were read, which nothing may be written over
   std::optional<BytesPerSecond> pageable_copies;  ///< of --pageable-copies
+  /// Of a program that was made from a model's configuration.
+  std::optional<StepSpec> spec = {};
 
   /// The version of --jaxlib, else the one that the names came with, where either was given.
   std::optional<JaxlibVersion> jaxlib_or_that_of_names() const {
@@ -52,7 +57,12 @@ struct LoadedStep {
   }
 };
 
+/// What becomes of a model's configuration: the program with everything saved, which answers for
+/// every policy, or the one the configuration asks for.
+enum class ModelForm { kEverythingSaved, kAsConfigured };
+
 /// Reads all of it; what is wrong on the command line comes before what is wrong in files.
-Result<LoadedStep> load_step(const StepOptions& options, const Surroundings& surroundings);
+Result<LoadedStep> load_step(const StepOptions& options, const Surroundings& surroundings,
+                             ModelForm form);
 
 }  // namespace spillway

@@ -78,7 +78,8 @@ int run_plan(const PlanCommandOptions& options, const Surroundings& surroundings
                               "add --need; whatif answers for other policies at that size"));
   const auto flags = read_user_flags(options.flags);
   if (!flags.ok()) return report(flags.error());
-  const Result<LoadedStep> loaded = load_step(options.step, surroundings);
+  const Result<LoadedStep> loaded =
+      load_step(options.step, surroundings, ModelForm::kEverythingSaved);
   if (!loaded.ok()) return report(loaded.error());
   std::vector<std::string> files = loaded->files;
   files.push_back(options.run.profile);

@@ -65,7 +65,7 @@ Result<MeasuredReport> compare_with_run(const Program& program, const PreparedSt
 }
 
 int run_simulate(const SimulateOptions& options, const Surroundings& surroundings) {
-  const Result<LoadedStep> loaded = load_step(options.step, surroundings);
+  const Result<LoadedStep> loaded = load_step(options.step, surroundings, ModelForm::kAsConfigured);
   if (!loaded.ok()) return report(loaded.error());
   std::vector<std::string> inputs = loaded->files;
   inputs.push_back(options.profile);

@@ -25,7 +25,9 @@
 #include "model/flags/check_flags.h"
 #include "model/flags/flag_names.h"
 #include "model/flags/known_flags.h"
+#include "model/spec/read_step.h"
 #include "sim/lowering/device_streams.h"
+#include "sim/model_step.h"
 #include "sim/planner/policy_choices.h"
 #include "sim/report/whatif_report.h"
 
@@ -66,15 +68,20 @@ Result<std::vector<NameChoice>> read_name_choices(const WhatIfOptions& options) 
   return wishes;
 }
 
-/// The policies to try; the compiled one where none is asked for.
+/// The policies to try; the compiled one where none is asked for, or that of the configuration.
 Result<PolicyCases> make_policies(const std::vector<NameChoice>& wishes, const Evaluator& evaluator,
-                                  const NameList& names) {
+                                  const NameList& names, const std::optional<StepSpec>& spec) {
   for (const NameChoice& wish : wishes)
     if (const auto wrong = check_state_name(wish.name, evaluator.handles(), evaluator.state()))
       return *wrong;
   if (const auto wrong = check_layers(wishes, evaluator.handles(), evaluator.unrolled()))
     return *wrong;
-  return combine(wishes, evaluator.handles(), names, kMostPolicies);
+  std::vector<Handle> handles = evaluator.handles();
+  if (spec) {
+    const Policy configured = configured_policy(*spec, handles);
+    for (std::size_t k = 0; k < handles.size(); ++k) handles[k].as_compiled = configured[k];
+  }
+  return combine(wishes, handles, names, kMostPolicies);
 }
 
 void add_findings(const std::vector<Diagnostic>& found, WhatIfReport& result) {
@@ -173,7 +180,7 @@ std::optional<Error> run_sizes(const WhatIfOptions& options, const LoadedStep& l
                               {.copy_streams = loaded.copy_streams_of(step.program),
                                .base = result.anchor ? &result.anchor->costs : nullptr,
                                .split = groups_of(wishes)});
-    const auto policies = make_policies(wishes, evaluator, step.names);
+    const auto policies = make_policies(wishes, evaluator, step.names, {});
     if (!policies.ok()) return policies.error();
     add_findings(policies->findings, result);
     const auto handles = std::make_shared<const std::vector<Handle>>(evaluator.handles());
@@ -185,6 +192,16 @@ std::optional<Error> run_sizes(const WhatIfOptions& options, const LoadedStep& l
         result.assumptions.push_back(said);
   }
   return std::nullopt;
+}
+
+/// What a program made from a configuration stands on.
+void add_assumptions(const StepSpec& spec, WhatIfReport& result) {
+  result.assumptions.push_back(
+      "made from the model's configuration: \"as compiled\" is everything saved, and a case "
+      "without "
+      "--set is remat_policy " +
+      spec.policy);
+  for (const std::string& said : spec.assumptions) result.assumptions.push_back(said);
 }
 
 /// The one case that was asked for, as a plan.
@@ -229,7 +246,8 @@ int write_plan(const WhatIfOptions& options, const LoadedStep& loaded, const Eva
 }
 
 int run_whatif(const WhatIfOptions& options, const Surroundings& surroundings) {
-  if (options.sets.empty() && options.flags.empty() && !options.sizes.any())
+  const bool is_model = is_model_path(options.step.program);  // asks for its own policy
+  if (!is_model && options.sets.empty() && options.flags.empty() && !options.sizes.any())
     return report(
         usage_error("nothing is asked",
                     "give --set NAME=CHOICE, --flag NAME=VALUE, --batch or --seq with --second, "
@@ -246,7 +264,12 @@ int run_whatif(const WhatIfOptions& options, const Surroundings& surroundings) {
   if (!options.out.empty() && (options.sizes.any() || !options.shard.empty()))
     return report(usage_error("--out is for a policy of the program's own size, and not in parts",
                               "leave --second, --accumulation and --shard out"));
-  const Result<LoadedStep> loaded = load_step(options.step, surroundings);
+  if (is_model && options.sizes.any())
+    return report(
+        usage_error("--second, --batch, --seq and --accumulation are for compiled programs",
+                    "change the configuration instead"));
+  const Result<LoadedStep> loaded =
+      load_step(options.step, surroundings, ModelForm::kEverythingSaved);
   if (!loaded.ok()) return report(loaded.error());
   std::vector<std::string> files = loaded->files;
   files.push_back(options.run.profile);
@@ -282,6 +305,7 @@ int run_whatif(const WhatIfOptions& options, const Surroundings& surroundings) {
                              .base = result.anchor ? &result.anchor->costs : nullptr,
                              .split = groups_of(*wishes)});
   result.handles = evaluator.handles();
+  if (loaded->spec) add_assumptions(*loaded->spec, result);
   Result<PolicyCase> as_given = evaluator.evaluate(compiled_policy(evaluator.handles()));
   if (!as_given.ok()) return report(as_given.error());
   result.as_given = std::move(as_given).value();
@@ -289,15 +313,17 @@ int run_whatif(const WhatIfOptions& options, const Surroundings& surroundings) {
     if (const auto wrong = run_sizes(options, *loaded, *wishes, *cases, context, *shard, result))
       return report(*wrong);
   } else {
-    const auto policies = make_policies(*wishes, evaluator, loaded->names);
+    const auto policies = make_policies(*wishes, evaluator, loaded->names, loaded->spec);
     if (!policies.ok()) return report(policies.error());
     add_findings(policies->findings, result);
     if (const auto wrong =
             run_cases(evaluator, policies->policies, *cases, context, {}, nullptr, *shard, result))
       return report(*wrong);
-    if (!options.sets.empty()) result.again = order_again(evaluator, context);
-    warn_of_guesses(evaluator.residuals(), result);
-    warn_of_order(result);
+    if (!options.sets.empty() && !loaded->spec) result.again = order_again(evaluator, context);
+    if (!loaded->spec) {
+      warn_of_guesses(evaluator.residuals(), result);
+      warn_of_order(result);
+    }
     if (const int code = write_plan(options, *loaded, evaluator, context, result); code != kDone)
       return code;
   }

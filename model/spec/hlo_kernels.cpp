@@ -153,9 +153,9 @@ HloValue HloFusion::set_row(const HloValue& stack, const HloValue& value, const 
 }
 
 HloValue HloFusion::dot(const HloValue& a, const HloValue& b, std::size_t a_dim, std::size_t b_dim,
-                        std::size_t batch) {
+                        std::size_t batch, std::optional<ElementType> type) {
   check(a.array.dims[a_dim] == b.array.dims[b_dim], "a product contracts different sizes");
-  HloArray array{a.array.type, {}};
+  HloArray array{type.value_or(a.array.type), {}};
   for (std::size_t i = 0; i < a.array.dims.size(); ++i)
     if (i != a_dim) array.dims.push_back(a.array.dims[i]);
   for (std::size_t i = batch; i < b.array.dims.size(); ++i)
@@ -209,8 +209,14 @@ HloValue HloFusion::finish_async(const HloValue& result) {
 HloValue product(HloBlock& block, const HloValue& a, const HloValue& b,
                  const ProductOptions& options) {
   HloFusion fusion(block, "gemm_fusion_dot", "kCustom");
+  HloValue left = fusion.in(a), right = fusion.in(b);
+  const ElementType result_type = left.array.type;
+  if (block.product_type()) {
+    left = fusion.convert(left, *block.product_type());
+    right = fusion.convert(right, *block.product_type());
+  }
   HloValue result =
-      fusion.dot(fusion.in(a), fusion.in(b), options.a_dim, options.b_dim, options.batch);
+      fusion.dot(left, right, options.a_dim, options.b_dim, options.batch, result_type);
   for (const HloValue& added : options.added)
     result = fusion.binary("add", result, fusion.view(fusion.in(added), result.array.dims));
   return fusion.finish(result);

@@ -41,7 +41,7 @@ class HloFusion {
                    std::optional<std::int64_t> last);
   /// lhs and rhs contracted over one dimension each, behind `batch` common leading ones.
   HloValue dot(const HloValue& a, const HloValue& b, std::size_t a_dim, std::size_t b_dim,
-               std::size_t batch = 0);
+               std::size_t batch = 0, std::optional<ElementType> type = {});
 
   HloValue finish(const HloValue& result);
   HloValues finish(const HloValues& results);

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -84,6 +85,10 @@ class HloBlock {
   void set_source(std::string name) { source_ = std::move(name); }
   const std::string& source() const { return source_; }
 
+  /// Products from here on read their operands in this type; empty: as they are.
+  void set_product_type(std::optional<ElementType> type) { product_type_ = type; }
+  std::optional<ElementType> product_type() const { return product_type_; }
+
   /// Closes it with the given results, as a tuple where `tuple` is set.
   void finish(const HloValues& results, bool tuple, bool entry = false);
 
@@ -92,6 +97,7 @@ class HloBlock {
 
   HloText* module_;
   std::string name_, scope_, source_;
+  std::optional<ElementType> product_type_;
   std::string parameters_;
   std::string body_;
 };

@@ -35,6 +35,9 @@ LayerText::LayerText(const StepSpec& step, int group, HloBlock& block,
       type_(step.precision.activations) {
   for (SavedTensor& tensor : list_saved_tensors(step))
     if (tensor.group == group && tensor.is_needed) tensors_.push_back(std::move(tensor));
+  const Quantization q = step.precision.quantization;
+  if (q == Quantization::kFp8 || q == Quantization::kMxfp8)
+    block_.set_product_type(ElementType::kF8E4M3FN);
   if (backward) last_ = layers_.layers / step.mesh[MeshAxis::kStage] - 1;
 }
 
@@ -326,7 +329,9 @@ LayerText::Forward LayerText::forward(const HloValue& input) {
   if (has_post_norms()) sum[1] = normalise({attended}, "post_self_attention_layer_norm");
   const HloValue again = gather_features(normalise(sum, feed_forward_norm()));
   Forward result;
+  quantise_feed_forward(true);
   result.output = layers_.moe ? experts(again, sum) : mlp(again, "mlp", sum);
+  quantise_feed_forward(false);
   for (const SavedTensor& tensor : tensors_) result.saved.push_back(saved_.at(tensor.names.back()));
   return result;
 }
@@ -346,6 +351,7 @@ LayerText::Backward LayerText::backward(const HloValue& output_gradient, const H
     const std::vector<std::int64_t> dims = row_dims(sum[0]);
     sum = {add.finish(add.binary("add", read(add, sum[0], dims), read(add, sum[1], dims)))};
   }
+  quantise_feed_forward(true);
   if (layers_.moe) {
     // The router runs again, and reads what goes into it.
     normed = gather_features(normalise(sum, feed_forward_norm()));
@@ -359,13 +365,16 @@ LayerText::Backward LayerText::backward(const HloValue& output_gradient, const H
                            {output_gradient}, &local);
     normed = gather_features(local);
   }
+  quantise_feed_forward(false);
   HloValue attended = middle;
   if (has_post_norms())
     attended =
         norm_backward({stack("out_proj")}, middle, "post_self_attention_layer_norm", {}, nullptr);
   Backward result;
   result.input_gradient = attend_backward(gather_features(attended), middle);
+  quantise_feed_forward(true);
   if (!layers_.moe) mlp_weight_gradients(normed, gather_features(gradient), "mlp");
+  quantise_feed_forward(false);
   finish_gradients();
   result.gradients = std::move(gradients_);
   return result;

@@ -86,6 +86,7 @@ class LayerText {
   void bias_gradient(const std::string& path, const HloValue& gradient);
 
   // mlp_text.cpp
+  void quantise_feed_forward(bool begins);
   HloValue mlp(const HloValue& normed, const std::string& path, const HloValues& residuals);
   HloValue mlp_backward(const HloValue& gradient, const std::string& path, const HloValues& added);
   void mlp_weight_gradients(const HloValue& normed, const HloValue& gradient,
@@ -94,9 +95,10 @@ class LayerText {
   // moe_text.cpp
   struct Routing {
     HloValue logits, mask, places, weights;
+    HloValue counts;  ///< of the global batch, where weights are looked up
   };
   Routing route(const HloValue& normed);
-  HloValue gather_routing(const HloValue& logits, std::int64_t k, std::int64_t e);
+  HloValue gather_routing(Routing& routing, std::int64_t k, std::int64_t e);
   HloValue to_experts(const HloValue& value, const Routing& routing);
   HloValue from_experts(const HloValue& rows, const Routing& routing);
   HloValue group_rows(const HloValue& rows);
@@ -106,7 +108,7 @@ class LayerText {
 
   const StepSpec& step_;
   const ModelSpec& model_;
-  const LayerGroup& layers_;
+  const LayerStack& layers_;
   HloBlock& block_;
   const std::vector<StackedWeight>& weights_;
   HloValue index_, positions_;

@@ -12,6 +12,12 @@ HloValue activate(HloFusion& fusion, const HloValue& gate, const HloValue* up) {
 
 }  // namespace
 
+/// FP4 is for the feed-forward part's products alone; attention stays as it is.
+void LayerText::quantise_feed_forward(bool begins) {
+  if (step_.precision.quantization != Quantization::kNvfp4) return;
+  block_.set_product_type(begins ? std::optional(ElementType::kF4E2M1FN) : std::nullopt);
+}
+
 HloValue LayerText::mlp(const HloValue& normed, const std::string& path,
                         const HloValues& residuals) {
   const bool gated = model_.gated;

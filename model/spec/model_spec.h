@@ -50,7 +50,7 @@ struct MoeSpec {
 };
 
 /// Layers alike, one behind the other: what one scan goes over.
-struct LayerGroup {
+struct LayerStack {
   std::string name;  ///< "layers", "dense_layers", "moe_layers"
   std::int64_t layers = 0;
   AttentionSpec attention;
@@ -69,11 +69,11 @@ struct ModelSpec {
   bool norm_bias = false;
   bool mlp_bias = false;
   std::int64_t trained_positions = 0;
-  std::vector<LayerGroup> groups;
+  std::vector<LayerStack> groups;
 
   std::int64_t layers() const {
     std::int64_t sum = 0;
-    for (const LayerGroup& group : groups) sum += group.layers;
+    for (const LayerStack& group : groups) sum += group.layers;
     return sum;
   }
 };

@@ -32,7 +32,7 @@ LayerText::Routing LayerText::route(const HloValue& normed) {
   const HloValues places = count.finish({sum, count.unary("negate", sum)});
   routing.places = places[0];
   HloValue weights_in = routing.logits;
-  if (moe.gate_bias && !moe.gate_bias_is_trained) weights_in = gather_routing(routing.logits, k, e);
+  if (moe.gate_bias && !moe.gate_bias_is_trained) weights_in = gather_routing(routing, k, e);
   HloFusion share(block_, "loop_multiply_fusion");
   routing.weights =
       share.finish(share.binary("multiply", share.view(share.in(weights_in), {b_, s_, e}),
@@ -49,7 +49,8 @@ LayerText::Routing LayerText::route(const HloValue& normed) {
 
 /// Where a bias that is not trained takes part in choosing, the weights are looked up by index. XLA
 /// partitions that by gathering all devices' indices, and counts over the global batch.
-HloValue LayerText::gather_routing(const HloValue& logits, std::int64_t k, std::int64_t e) {
+HloValue LayerText::gather_routing(Routing& routing, std::int64_t k, std::int64_t e) {
+  const HloValue& logits = routing.logits;
   std::vector<MeshAxis> axes;
   for (const MeshAxis axis : {MeshAxis::kData, MeshAxis::kFsdp, MeshAxis::kExpert})
     if (step_.mesh[axis] > 1) axes.push_back(axis);
@@ -63,6 +64,7 @@ HloValue LayerText::gather_routing(const HloValue& logits, std::int64_t k, std::
   const HloValue reduced = scatter.reduce(scatter.in(everywhere), {2, 3});
   const HloValue counts = scatter.finish(
       scatter.broadcast(scatter.convert(reduced, ElementType::kU32), {all, s_, e}, {0, 1}));
+  routing.counts = counts;
   HloFusion pick(block_, "loop_multiply_select_fusion");
   const HloValue mine = pick.slice(pick.in(counts), 0, 0, b_);
   return pick.finish(
@@ -229,9 +231,15 @@ HloValue LayerText::experts_backward(const HloValue& gradient, const HloValue& n
     back = from_experts(dx, routing);
   }
   HloFusion slope(block_, "loop_multiply_fusion");
-  const HloValue dlogits = slope.finish(
+  HloValue through =
       slope.binary("multiply", slope.view(slope.in(dweights), routing.logits.array.dims),
-                   slope.in(routing.logits)));
+                   slope.in(routing.logits));
+  if (!routing.counts.ref.empty()) {  // where the lookup's gradient goes
+    const HloValue mine = slope.slice(slope.in(routing.counts), 0, 0, b_);
+    through = slope.binary("multiply", through,
+                           slope.view(slope.convert(mine, type_), through.array.dims));
+  }
+  const HloValue dlogits = slope.finish(through);
   set_gradient(path + "gate/kernel", weight_gradient(normed, dlogits));
   bias_gradient(path + "gate", dlogits);
   HloValues added = {flat(back)};

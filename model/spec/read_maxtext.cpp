@@ -159,7 +159,7 @@ void read_dispatch(ConfigKeys& keys, StepSpec& step) {
   else
     step.dispatch = Dispatch::kDropless;
   const bool has_experts = std::ranges::any_of(
-      step.model.groups, [](const LayerGroup& group) { return group.moe.has_value(); });
+      step.model.groups, [](const LayerStack& group) { return group.moe.has_value(); });
   if (has_experts && !sparse && step.capacity_factor <= 0)
     keys.fail("capacity_factor",
               "'capacity_factor' is missing: without sparse_matmul it says how "
@@ -243,27 +243,10 @@ void refuse_others(ConfigKeys& keys) {
               "compile ahead of time and give the dump, or scan_layers: true");
 }
 
-}  // namespace
-
-Result<StepSpec> read_maxtext(const YamlDocument& document, std::int64_t devices) {
-  if (document.root.kind != YamlNode::Kind::kMapping)
-    return error_in_file(document.path, "is no mapping of MaxText's keys",
-                         "for example model_name: llama3.1-8b");
-  std::optional<YamlDocument> model;
-  if (const YamlNode::Entry* name = find_entry(document.root, "model_name");
-      name && name->value.scalar != "default") {
-    Result<YamlDocument> known = known_model_document(name->value.scalar);
-    if (!known.ok()) {
-      Error error = known.error();
-      error.where = SourceRef{document.path, name->key_at.line, name->key_at.column};
-      error.excerpt = excerpt_of(document.text, name->key_at);
-      return error;
-    }
-    model = std::move(known).value();
-  }
-  ConfigKeys keys(document, model ? &*model : nullptr);
+/// Everything but the model.
+Result<StepSpec> read_with(ConfigKeys& keys, ModelSpec model, std::int64_t devices) {
   StepSpec step;
-  step.model = read_model(keys);
+  step.model = std::move(model);
   refuse_others(keys);
   step.mesh = read_mesh(keys, devices);
   step.precision = read_precision(keys);
@@ -288,6 +271,43 @@ Result<StepSpec> read_maxtext(const YamlDocument& document, std::int64_t devices
         "settings that were not read, as they change neither sizes nor work: " + list);
   }
   return step;
+}
+
+}  // namespace
+
+Result<StepSpec> read_maxtext(const YamlDocument& document, std::int64_t devices) {
+  if (document.root.kind != YamlNode::Kind::kMapping)
+    return error_in_file(document.path, "is no mapping of MaxText's keys",
+                         "for example model_name: llama3.1-8b");
+  std::optional<YamlDocument> model;
+  if (const YamlNode::Entry* name = find_entry(document.root, "model_name");
+      name && name->value.scalar != "default") {
+    Result<YamlDocument> known = known_model_document(name->value.scalar);
+    if (!known.ok()) {
+      Error error = known.error();
+      error.where = SourceRef{document.path, name->key_at.line, name->key_at.column};
+      error.excerpt = excerpt_of(document.text, name->key_at);
+      return error;
+    }
+    model = std::move(known).value();
+  }
+  ConfigKeys keys(document, model ? &*model : nullptr);
+  ModelSpec dimensions = read_model(keys);
+  return read_with(keys, std::move(dimensions), devices);
+}
+
+Result<StepSpec> read_run_settings(const std::string& path, ModelSpec model, std::int64_t devices) {
+  const Result<YamlDocument> document = read_yaml(path);
+  if (!document.ok()) return document.error();
+  if (document->root.kind != YamlNode::Kind::kMapping)
+    return error_in_file(path, "is no mapping of MaxText's keys",
+                         "for example per_device_batch_size: 2");
+  ConfigKeys keys(*document, nullptr);
+  for (const char* key : {"model_name", "base_emb_dim", "base_num_decoder_layers", "base_mlp_dim",
+                          "base_num_query_heads", "base_num_kv_heads", "head_dim", "vocab_size"})
+    if (keys.has(key))
+      keys.fail(key, "'" + std::string(key) + "' is the model's, which comes from its config.json");
+  return read_with(keys, std::move(model), devices);
 }
 
 Result<StepSpec> read_maxtext(const std::string& path, std::int64_t devices) {

@@ -19,6 +19,10 @@ Result<StepSpec> read_maxtext(const std::string& path, std::int64_t devices);
 /// The same of a text; `path` is only for messages.
 Result<StepSpec> read_maxtext(const YamlDocument& document, std::int64_t devices);
 
+/// How a model that comes from elsewhere is run: the same keys, of which those of the model are
+/// refused.
+Result<StepSpec> read_run_settings(const std::string& path, ModelSpec model, std::int64_t devices);
+
 /// A model by its name in MaxText.
 Result<ModelSpec> find_model(const std::string& name);
 

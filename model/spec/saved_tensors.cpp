@@ -46,7 +46,9 @@ class GroupLister {
 
   void list_projections() {
     const AttentionSpec& a = layers_.attention;
-    if (a.fused_projection) add({"qkv_proj"}, {b_, s_, 3, a.query_heads / tp_, a.head_dim});
+    // Attention reads what it is split into.
+    if (a.fused_projection)
+      add({"qkv_proj"}, {b_, s_, 3, a.query_heads / tp_, a.head_dim}).is_needed = false;
     add({"query_proj"}, {b_, s_, a.query_heads / tp_, a.head_dim});
     add({"key_proj"}, {b_, s_, a.kv_heads / tp_, a.head_dim});
     add({"value_proj"}, {b_, s_, a.kv_heads / tp_, a.value_dim});
@@ -101,7 +103,7 @@ class GroupLister {
   }
 
   const StepSpec& step_;
-  const LayerGroup& layers_;
+  const LayerStack& layers_;
   int group_;
   SavedTensorOptions options_;
   std::vector<SavedTensor>& out_;

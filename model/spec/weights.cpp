@@ -116,7 +116,7 @@ class Collector {
 
   void add_group(int group) {
     group_ = group;
-    const LayerGroup& layers = model_.groups[static_cast<std::size_t>(group)];
+    const LayerStack& layers = model_.groups[static_cast<std::size_t>(group)];
     const std::string path = "decoder/" + layers.name;
     static constexpr const char* kNorms[] = {"pre_self_attention_layer_norm",
                                              "post_self_attention_layer_norm", "pre_ffw_norm",
@@ -328,34 +328,39 @@ Result<std::vector<std::int64_t>> local_dims(const WeightArray& array, const Mes
   return local;
 }
 
+void add_to_state(const StepSpec& step, const WeightArray& array,
+                  const std::vector<std::int64_t>& local, StateBytes& sum) {
+  std::int64_t elements = 1;
+  for (const std::int64_t dim : local) elements *= dim;
+  const Precision& precision = step.precision;
+  (array.is_parameter ? sum.params : sum.other) += bytes_of(elements, array.type);
+  if (!array.trained) return;
+  sum.gradients += bytes_of(elements, precision.gradients);
+  const bool is_matrix = array.dims.size() - (array.group >= 0 ? 1 : 0) >= 2;
+  switch (step.optimizer) {
+    case Optimizer::kAdamW:
+      sum.optimizer +=
+          bytes_of(elements, precision.first_moment) + bytes_of(elements, precision.second_moment);
+      break;
+    case Optimizer::kAdafactor:
+      sum.optimizer += bytes_of(factored_elements(local, elements), precision.second_moment);
+      break;
+    case Optimizer::kMuon:  // embedding, head and vectors stay with AdamW
+      sum.optimizer += bytes_of(elements, precision.first_moment);
+      if (!is_matrix || array.role == WeightRole::kEmbedding || array.role == WeightRole::kHead)
+        sum.optimizer += bytes_of(elements, precision.second_moment);
+      break;
+    case Optimizer::kSgd:
+      break;
+  }
+}
+
 Result<StateBytes> count_state(const StepSpec& step) {
   StateBytes sum;
   for (const WeightArray& array : list_weights(step)) {
     const auto local = local_dims(array, step.mesh);
     if (!local.ok()) return local.error();
-    std::int64_t elements = 1;
-    for (const std::int64_t dim : *local) elements *= dim;
-    const Precision& precision = step.precision;
-    (array.is_parameter ? sum.params : sum.other) += bytes_of(elements, array.type);
-    if (!array.trained) continue;
-    sum.gradients += bytes_of(elements, precision.gradients);
-    const bool is_matrix = array.dims.size() - (array.group >= 0 ? 1 : 0) >= 2;
-    switch (step.optimizer) {
-      case Optimizer::kAdamW:
-        sum.optimizer += bytes_of(elements, precision.first_moment) +
-                         bytes_of(elements, precision.second_moment);
-        break;
-      case Optimizer::kAdafactor:
-        sum.optimizer += bytes_of(factored_elements(*local, elements), precision.second_moment);
-        break;
-      case Optimizer::kMuon:  // embedding, head and vectors stay with AdamW
-        sum.optimizer += bytes_of(elements, precision.first_moment);
-        if (!is_matrix || array.role == WeightRole::kEmbedding || array.role == WeightRole::kHead)
-          sum.optimizer += bytes_of(elements, precision.second_moment);
-        break;
-      case Optimizer::kSgd:
-        break;
-    }
+    add_to_state(step, array, *local, sum);
   }
   return sum;
 }

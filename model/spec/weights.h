@@ -89,5 +89,8 @@ struct StateBytes {
   Bytes other;      ///< counters, random keys, quantisers
 };
 Result<StateBytes> count_state(const StepSpec& step);
+/// The part of one array, whose dimensions on one device are `local`.
+void add_to_state(const StepSpec& step, const WeightArray& array,
+                  const std::vector<std::int64_t>& local, StateBytes& sum);
 
 }  // namespace spillway

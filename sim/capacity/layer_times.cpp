@@ -177,7 +177,7 @@ class Layer {
   static constexpr double kBytes = 2;  ///< of an element of an activation
 
   const StepSpec& step_;
-  const LayerGroup& spec_;
+  const LayerStack& spec_;
   const LayerWork& work_;
   const HardwareProfile& profile_;
   const std::string_view type_;

@@ -129,7 +129,7 @@ GroupLayout layout_along(const Mesh& mesh, const std::vector<MeshAxis>& axes,
 }
 
 Result<LayerWork> make_layer_work(const StepSpec& step, int group, const Topology& topology) {
-  const LayerGroup& layers = step.model.groups[static_cast<std::size_t>(group)];
+  const LayerStack& layers = step.model.groups[static_cast<std::size_t>(group)];
   for (const WeightArray& array : list_weights(step))
     if (const auto local = local_dims(array, step.mesh); !local.ok()) return local.error();
   const std::int64_t split = step.mesh.tensor_shares();
@@ -161,7 +161,6 @@ Result<LayerWork> make_layer_work(const StepSpec& step, int group, const Topolog
           {stage_of(weight), whole, layout_along(step.mesh, gather.axes, topology)});
     if (!is_matrix(weight.array.role)) continue;
     work.weight_elements += whole;
-    work.largest_matrix = std::max(work.largest_matrix, whole);
     work.products.push_back(product_with(weight, step.mesh, step));
   }
   return work;

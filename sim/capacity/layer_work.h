@@ -46,7 +46,6 @@ struct LayerWork {
   std::vector<LayerProduct> products;
   std::vector<WeightGather> gathers;
   std::int64_t weight_elements = 0;  ///< of the matrices, put together
-  std::int64_t largest_matrix = 0;   ///< elements of the largest, put together
   std::int64_t local_elements = 0;   ///< of what is trained, on one device
   std::int64_t query_width = 0, key_width = 0, value_width = 0;  ///< heads x size, on one device
   std::int64_t heads = 0, head_dim = 0, value_dim = 0;

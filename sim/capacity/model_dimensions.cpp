@@ -10,7 +10,7 @@ ModelDimensions dimensions_of(const ModelSpec& model) {
   d.model_size = model.embed;
   d.vocabulary = model.vocabulary;
   d.ffn_inputs = model.gated ? 2 : 1;
-  for (const LayerGroup& group : model.groups) {
+  for (const LayerStack& group : model.groups) {
     const AttentionSpec& attention = group.attention;
     d.heads = attention.query_heads;
     d.kv_heads = attention.kv_heads;

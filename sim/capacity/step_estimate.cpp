@@ -5,11 +5,12 @@
 
 #include "model/cost/host_rates.h"
 #include "model/cost/replica_groups.h"
-#include "model/spec/hlo_kernels.h"
+#include "model/spec/memory_estimate.h"
 #include "model/spec/saved_tensors.h"
 #include "model/spec/weights.h"
 #include "sim/capacity/layer_exposure.h"
 #include "sim/capacity/model_dimensions.h"
+#include "sim/model_step.h"
 
 namespace spillway {
 
@@ -25,6 +26,7 @@ struct StepEstimator::Facts {
   double table_elements = 0;  ///< of embedding and head, of one device
   double layer_elements = 0;  ///< trained, of all layers of one device
   ModelDimensions dimensions;
+  StepTextOptions text_options;
 };
 
 namespace {
@@ -32,8 +34,7 @@ namespace {
 /// What the policy does with one layer's named values.
 struct LayerValues {
   std::vector<SavedTensor> tensors;
-  double device = 0, host = 0;  ///< bytes saved
-  double all = 0;               ///< every named value that the backward pass reads
+  double device = 0;  ///< bytes saved there
 };
 
 LayerValues values_of(const StepSpec& step, const std::vector<SavedTensor>& tensors, int group) {
@@ -42,9 +43,7 @@ LayerValues values_of(const StepSpec& step, const std::vector<SavedTensor>& tens
     if (tensor.group != group || !tensor.is_needed) continue;
     const auto bytes = static_cast<double>(tensor.bytes_per_layer().value());
     const SaveChoice choice = choice_of(step, tensor);
-    values.all += bytes;
     if (choice == SaveChoice::kDevice) values.device += bytes;
-    if (choice == SaveChoice::kHost) values.host += bytes;
     values.tensors.push_back(tensor);
   }
   return values;
@@ -137,31 +136,15 @@ void StepSum::add_update() {
 }
 
 void StepSum::add_memory(StepEstimate& result) const {
-  const StateBytes& state = facts_.state;
+  // A mesh that splits the arrays splits them whatever the batch.
+  const MemoryEstimate memory = estimate_memory(step_, facts_.text_options).value();
+  const StateBytes& state = memory.state;
   result.state = state.other + (step_.optimizer_on_host ? Bytes(0) : state.optimizer) +
                  (step_.params_on_host ? Bytes(0) : state.params);
-  result.host = (step_.optimizer_on_host ? state.optimizer : Bytes(0)) +
-                (step_.params_on_host ? state.params : Bytes(0));
-  double saved = 0, host = 0, layer = 0;
-  for (std::size_t g = 0; g < values_.size(); ++g) {
-    const LayerWork& work = facts_.groups[g];
-    const auto layers = static_cast<double>(work.layers);
-    saved += values_[g].device * layers;
-    host += values_[g].host * layers;
-    // A backward layer: its values, weights put together, the gradients of the largest, copies of
-    // one layer on their way.
-    layer = std::max(layer, values_[g].all +
-                                2 * (static_cast<double>(work.weight_elements) +
-                                     2 * static_cast<double>(work.largest_matrix)) +
-                                2 * values_[g].host);
-  }
-  result.saved = whole(saved);
-  result.host += whole(host);
-  const double table = 2 * facts_.vocabulary * static_cast<double>(step_.model.embed);
-  const double loss = 8 * logits() + 2 * table;  // logits in f32, twice in bf16; head and gradient
-  const double gradients = static_cast<double>(state.gradients.value());
-  result.working = whole(std::max(loss, gradients + layer));
-  result.device = result.state + result.saved + result.working;
+  result.saved = memory.saved.device;
+  result.device = memory.device_peak;
+  result.working = result.device - result.state - result.saved;
+  result.host = memory.host;
 }
 
 StepEstimate StepSum::run() {
@@ -233,6 +216,7 @@ Result<StepEstimator> StepEstimator::make(const StepSpec& step, const HardwarePr
   facts->table_elements = tables * static_cast<double>(step.model.vocabulary * step.model.embed) /
                           static_cast<double>(mesh.devices() / mesh[kData]);
   facts->dimensions = dimensions_of(step.model);
+  facts->text_options = step_text_options(profile);
   return StepEstimator(std::move(facts));
 }
 

@@ -31,7 +31,7 @@ struct StepEstimate {
   Bytes state;    ///< weights, moments, other state, on the device
   Bytes saved;    ///< named values and layer inputs kept for the backward pass, on the device
   Bytes working;  ///< gradients, gathered weights, logits and the values of one layer
-  Bytes device;   ///< the sum: what the allocator must provide
+  Bytes device;   ///< the sum: what the allocator must provide (estimate_memory)
   Bytes host;     ///< saved values and state in pinned host memory
 
   Seconds step;

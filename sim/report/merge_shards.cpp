@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -10,9 +12,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// What is dealt out to parts, by the name it has in an answer.
+constexpr const char* kDealt[] = {"cases", "cells"};
+
 /// A part, with its number taken out and its cases apart.
 struct Part {
   std::size_t index = 0, count = 0;
+  const char* dealt = "";
   Json cases, rest;
 };
 
@@ -25,16 +31,18 @@ Result<Part> read_part(const ShardText& shard) {
     if (found == json["shard"].end() || !found->is_number_unsigned()) return std::nullopt;
     return found->get<std::size_t>();
   };
-  const bool has_parts = json.contains("shard") && json["shard"].is_object() &&
-                         json.contains("cases") && json["cases"].is_array();
+  const auto* const dealt = std::ranges::find_if(
+      kDealt, [&json](const char* name) { return json.contains(name) && json[name].is_array(); });
+  const bool has_parts =
+      json.contains("shard") && json["shard"].is_object() && dealt != std::end(kDealt);
   const auto index = has_parts ? number("index") : std::nullopt;
   const auto count = has_parts ? number("count") : std::nullopt;
   if (!index || !count || *count < 1 || *index < 1 || *index > *count)
     return error_in_file(shard.path, "is no part of a sharded answer",
                          "make parts with --shard I/N --json");
-  Part part{*index, *count, std::move(json["cases"]), {}};
+  Part part{*index, *count, *dealt, std::move(json[*dealt]), {}};
   json.erase("shard");
-  json["cases"] = Json::array();
+  json[*dealt] = Json::array();
   part.rest = std::move(json);
   return part;
 }
@@ -71,9 +79,10 @@ Result<std::string> merge_shards(const std::vector<ShardText>& shards) {
     most = std::max(most, parts[k]->cases.size());
   }
   Json whole = first->rest;
+  Json& cases = whole[first->dealt];
   for (std::size_t row = 0; row < most; ++row)
     for (std::optional<Part>& part : parts)
-      if (row < part->cases.size()) whole["cases"].push_back(std::move(part->cases[row]));
+      if (row < part->cases.size()) cases.push_back(std::move(part->cases[row]));
   return whole.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -38,4 +38,27 @@ std::string TextTable::text(std::size_t indent) const {
   return text;
 }
 
+std::string TextTable::markdown() const {
+  const auto line = [](const std::vector<std::string>& cells) {
+    std::string text = "|";
+    for (const std::string& cell : cells) {
+      text += ' ';
+      for (const char c : cell) {
+        if (c == '|') text += '\\';
+        text += c;
+      }
+      text += " |";
+    }
+    return text + "\n";
+  };
+  std::vector<std::string> head = head_, rule;
+  for (std::string& cell : head) {
+    rule.emplace_back(cell.starts_with('>') ? "---:" : "---");
+    if (cell.starts_with('>')) cell.erase(0, 1);
+  }
+  std::string text = line(head) + line(rule);
+  for (const auto& row : rows_) text += line(row);
+  return text;
+}
+
 }  // namespace spillway

@@ -14,6 +14,8 @@ class TextTable {
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
   /// Every line starts with `indent` blanks and ends with a line end.
   std::string text(std::size_t indent = 2) const;
+  /// The same as Markdown; a '|' in a cell is escaped.
+  std::string markdown() const;
 
  private:
   std::vector<std::string> head_;

@@ -77,6 +77,9 @@ TEST_CASE("answers stay as they are") {
       {"whatif/offload_all.json",
        "whatif examples/jax/dumps/offload_all --hw gb200 --json --flag "
        "xla_gpu_enable_pipelined_host_offloading=true"},
+      {"capacity/two_models.txt",
+       "capacity llama3.1-8b mixtral-8x7b --hw gb200,rtxpro6000,vr200 --devices 8,64 --batch 1,4 "
+       "--seq 8192 --offload-state"},
       {"hw/list.txt", "hw list"},
       {"hw/gb200.txt", "hw show gb200"},
   };

@@ -166,12 +166,9 @@ TEST_CASE("memory must stay within the budget, to the byte") {
   };
   const Row rows[] = {
       {1024, 1024, {}},
-      {1023, 1024, {"needs 1 B of HBM more than the budget"}},
-      {1024, 1023, {"needs 1 B of host memory more than the budget"}},
-      {0,
-       0,
-       {"needs 1.00 KiB of HBM more than the budget",
-        "needs 1.00 KiB of host memory more than the budget"}},
+      {1023, 1024, {"misses the budget, HBM by 1 B"}},
+      {1024, 1023, {"misses the budget, host by 1 B"}},
+      {0, 0, {"misses the budget, HBM by 1.00 KiB", "misses the budget, host by 1.00 KiB"}},
   };
   for (const Row& row : rows) {
     CAPTURE(row.pool);

@@ -152,8 +152,7 @@ TEST_CASE("anything else is refused, with its place") {
        "'argument_bytes' of 'predicted' is above 'total_device_bytes'"},
       {"no device", toy_with("  devices: 8", "  devices: 0"), "a step runs on one device at least"},
       {"copies without a rate",
-       toy_with("pageable_copies_bytes_per_second: 1400000000",
-                "pageable_copies_bytes_per_second: 0"),
+       toy_with("pageable_copies_bytes_per_second: 1.4e+09", "pageable_copies_bytes_per_second: 0"),
        "a rate above 0"},
       {"no mapping at all", "- keep\n", "toy.yaml:1:1: error: a mapping is expected"},
   };

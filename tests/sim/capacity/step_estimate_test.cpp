@@ -107,7 +107,7 @@ TEST_CASE("against the programs that XLA compiled: their memory, their step simu
   }
   REQUIRE(!time.empty());
   CHECK(median(time) < 0.06);  // docs/capacity.md
-  CHECK(median(memory) < 0.08);
+  CHECK(median(memory) < 0.01);
   MESSAGE("median of memory " << 100 * median(memory) << " %, of step " << 100 * median(time)
                               << " %");
 }

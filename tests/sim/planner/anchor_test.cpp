@@ -19,6 +19,16 @@ using testing::Example;
 using testing::read_example_with;
 using testing::value_or_fail;
 
+/// What an async start wraps, which has the cost of the start.
+bool is_wrapped(const Program& program, ComputationId computation) {
+  for (const ComputationId id : ids(program.computations))
+    for (const InstructionIndex i : program[id].instructions())
+      if (program[id][i].opcode == Opcode::kAsyncStart &&
+          std::ranges::find(program[id].called(i), computation) != program[id].called(i).end())
+        return true;
+  return false;
+}
+
 /// As if a run had taken so many times what the model says of each instruction.
 MeasuredTimes times_of(const Example& example, double factor) {
   const CostTable table = costs(example.program, example.profile, example.topology);
@@ -26,7 +36,7 @@ MeasuredTimes times_of(const Example& example, double factor) {
   for (const Executed& executed : executed_computations(example.program))
     for (const InstructionIndex i : example.program[executed.id].instructions()) {
       const Cost& cost = table.cost({executed.id, i});
-      if (cost.kernel != KernelClass::kFree)
+      if (cost.kernel != KernelClass::kFree && !is_wrapped(example.program, executed.id))
         times.emplace(example.program[executed.id][i].name, cost.time * factor);
     }
   return times;
@@ -100,7 +110,7 @@ TEST_CASE("what stays the same instruction has its measured time, and a copy of 
       for (const InstructionIndex i : changed[executed.id].instructions()) {
         const Cost& cost = table.cost({executed.id, i});
         const Cost& fresh = as_if_new.cost({executed.id, i});
-        if (fresh.kernel == KernelClass::kFree) continue;
+        if (fresh.kernel == KernelClass::kFree || is_wrapped(changed, executed.id)) continue;
         const bool is_clone =
             changed[executed.id][i].name.find(kRecomputedSuffix) != std::string_view::npos;
         if (cost.bound == Bound::kMeasured) {

@@ -78,7 +78,12 @@ TEST_CASE("an unrolled step misses the same value as a scanned one: attention's 
   REQUIRE(scanned->values.size() == 1);
   REQUIRE(unrolled->values.size() == 1);
   CHECK(unrolled->values[0].shape.starts_with("f32["));
-  CHECK(unrolled->values[0].op_name == scanned->values[0].op_name);
+  const auto operation = [](const WorthSaving& row) {
+    const std::string& path = row.values[0].op_name;
+    return path.substr(path.rfind('/'));
+  };
+  CHECK(operation(*unrolled) == operation(*scanned));
+  CHECK(unrolled->values[0].source == scanned->values[0].source);
   CHECK(unrolled->bytes == unrolled->values[0].bytes_per_layer * 4);
   CHECK(unrolled->kernels > Seconds(0));
 }

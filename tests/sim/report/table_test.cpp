@@ -19,6 +19,17 @@ TEST_CASE("columns are as wide as their widest cell") {
         "longer  12345\n");
 }
 
+TEST_CASE("the same as Markdown") {
+  TextTable table({"name", ">size"});
+  table.add({"a|b", "1"});
+  table.add({"longer", ""});
+  CHECK(table.markdown() ==
+        "| name | size |\n"
+        "| --- | ---: |\n"
+        "| a\\|b | 1 |\n"
+        "| longer |  |\n");
+}
+
 TEST_CASE("odd tables") {
   struct Row {
     const char* name;

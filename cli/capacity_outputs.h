@@ -1,0 +1,27 @@
+// Files that a capacity report is written to: --html, --csv, --sqlite and --markdown.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "sim/report/capacity_report.h"
+
+namespace spillway {
+
+struct CapacityOutputs {
+  std::string html, csv, sqlite, markdown;
+
+  bool any() const { return !html.empty() || !csv.empty() || !sqlite.empty() || !markdown.empty(); }
+};
+
+void add_capacity_outputs(CLI::App& subcommand, CapacityOutputs& outputs);
+
+/// An error where one of them is a file that is read; to be asked before the work is done.
+std::optional<Error> overwrites_input(const CapacityOutputs& outputs,
+                                      const std::vector<std::string>& inputs);
+
+/// Returns kDone, or kNotWritten after saying why on stderr.
+ExitCode write_capacity(const CapacityReport& report, const CapacityOutputs& outputs);
+
+}  // namespace spillway

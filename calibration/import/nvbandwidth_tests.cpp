@@ -12,6 +12,8 @@ namespace {
 
 /// Cells have two decimals or six digits; both show 0.01 GB/s of what a link carries.
 constexpr BytesPerSecond kResolution{0.01e9};
+/// Its default: far above what a start-up shows in, so that another size gives the same rate.
+constexpr Bytes kBuffer{std::int64_t{512} << 20};
 
 /// What a test measures, by its name.
 struct Meaning {
@@ -189,12 +191,12 @@ class SampleMaker {
   }
 
   void add_traffic(const BandwidthTest& test, TrafficKernel kernel) {
-    const double times = kernel == TrafficKernel::kCopy ? 2 : 1;
+    const int times = kernel == TrafficKernel::kCopy ? 2 : 1;
     const auto add = [&](double gigabytes) {
       TrafficSample sample;
       sample.kernel = kernel;
-      sample.traffic = Bytes(static_cast<std::int64_t>(gigabytes * times * 1e9));
-      sample.time = Seconds(1);
+      sample.traffic = kBuffer * times;
+      sample.time = sample.traffic / BytesPerSecond(gigabytes * times * 1e9);
       sample.where = at(test);
       result_.traffic.push_back(sample);
     };

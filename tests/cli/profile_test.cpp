@@ -25,15 +25,16 @@ std::string write_run(const TemporaryFolder& folder, const nlohmann::json& simul
   pb::XLine& copies = plane.line("Stream #14(MemcpyD2H)", 0);
   std::int64_t at = 0;
   for (const auto& use : simulated["streams"]) {
-    if (use["stream"] != "device to host") continue;
+    if (use["stream"] != "memcpy_d2h_stream") continue;
     pb::XEvent& event = plane.event(copies, "MemcpyD2H", at, 4000000);
     plane.stat(event, "hlo_op", use["instruction"]);
-    plane.stat(event, "hlo_module", "jit_step");
+    plane.stat(event, "hlo_module", "jit_train_step");
     plane.stat(event, "memcpy_details",
                "kind_src:device kind_dst:pinned size:805306368 dest:0 async:1", false);
     at += 5000000;
   }
-  plane.kernel(plane.line("Stream #13(Compute)", 0), "k", "of_another.1", 0, 1000);
+  plane.kernel(plane.line("Stream #13(Compute)", 0), "k", "of_another.1", 0, 1000,
+               "jit_train_step");
   return folder.write("host.xplane.pb", space.SerializeAsString());
 }
 

@@ -166,6 +166,7 @@ Result<Measured> Measures::measure_step(std::string_view name, const Settings& s
   if (!measured.ok() || name == "step") return measured;
   const RunSettings run = make_run(settings, profiles_).value();
   Measured result = *measured;
+  result.is_rate = true;
   const double step = result.value;
   if (name == "tflops") result.value = flops_of(run).total.value() / step / 1e12;
   if (name == "tokens_per_second") result.value = tokens_of(run.spec) / step;

@@ -18,6 +18,7 @@ struct Measured {
   double value = 0;
   double kernels = 0, exposed = 0;  ///< s; of an estimate, without the pipeline's bubble
   double bubble = 1;                ///< factor on both
+  bool is_rate = false;             ///< the larger, the faster
   double flops = 0;                 ///< of the model, and once more forward where all is recomputed
 };
 

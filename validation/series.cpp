@@ -75,7 +75,8 @@ SeriesFit fit_series(const std::vector<const GradedRow*>& calibrating) {
   double logs = 0, naive = 0;
   bool steps = true;
   for (const GradedRow* row : calibrating) {
-    logs += std::log(published_of(*row) / first(*row).value);
+    const double slower = std::log(published_of(*row) / first(*row).value);
+    logs += first(*row).is_rate ? -slower : slower;
     steps = steps && row->row->measure == "step" && first(*row).flops > 0;
     if (steps) naive += std::log(published_of(*row) / (first(*row).flops * first(*row).bubble));
   }
@@ -87,6 +88,7 @@ SeriesFit fit_series(const std::vector<const GradedRow*>& calibrating) {
 }
 
 double calibrated_value(const SeriesFit& fit, const Measured& measured) {
+  if (measured.is_rate) return measured.value / fit.factor;
   if (!fit.parts) return measured.value * fit.factor;
   return (fit.parts->first * measured.kernels + fit.parts->second * measured.exposed) *
          measured.bubble;

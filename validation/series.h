@@ -23,13 +23,13 @@ struct GradedRow {
 /// What the rows of a series that calibrate say.
 struct SeriesFit {
   std::size_t rows = 0;  ///< that calibrate
-  double factor = 1;     ///< on values as they are
+  double factor = 1;     ///< on times, one over it on rates
   /// With three rows or more, steps all of them: on kernels and on what is exposed beside them.
   std::optional<std::pair<double, double>> parts;
   double seconds_per_flop = 0;  ///< of the naive model, a pipeline's bubble apart
 };
-/// factor: geometric mean of published / computed. parts: least squares of relative residuals, none
-/// below 0.
+/// factor: geometric mean of published / computed time. parts: least squares of relative residuals,
+/// none below 0.
 SeriesFit fit_series(const std::vector<const GradedRow*>& calibrating);
 double calibrated_value(const SeriesFit& fit, const Measured& measured);
 

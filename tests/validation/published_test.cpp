@@ -52,7 +52,7 @@ TEST_CASE("what is no row is named with its place") {
       {"a number is wanted", kHead + kRow + "    published: gains\n",
        "rows.yaml:9:16: error: 'gains' is no number"},
       {"an unknown key", kHead + kRow + "    published: 1\n    publisher: 1\n",
-       "rows.yaml:10:5: error: unknown key 'publisher'"},
+       "rows.yaml:10:5: error: 'publisher' of 'rows' is not a known key"},
       {"a tolerance", kHead + kRow + "    published: 1\n    tolerance: some\n",
        "rows.yaml:10:16: error: 'some' is no tolerance"},
       {"no value", kHead + kRow, "error: 'published' of 'rows' is missing"},

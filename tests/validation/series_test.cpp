@@ -29,7 +29,7 @@ Steps steps_of(const std::vector<Run>& runs, double a, double b) {
     steps.rows[i].published = std::to_string((a * kernels + b * exposed) * bubble);
     steps.graded[i].row = &steps.rows[i];
     steps.graded[i].measured = {
-        {(kernels + exposed) * bubble, kernels, exposed, bubble, kernels * 1e12}};
+        {(kernels + exposed) * bubble, kernels, exposed, bubble, false, kernels * 1e12}};
     steps.all.push_back(&steps.graded[i]);
   }
   return steps;
@@ -41,7 +41,7 @@ TEST_CASE("a series with three rows finds what its machine does to kernels and t
   REQUIRE(fit.parts.has_value());
   CHECK(fit.parts->first == doctest::Approx(1.5).epsilon(1e-4));
   CHECK(fit.parts->second == doctest::Approx(2).epsilon(1e-4));
-  CHECK(calibrated_value(fit, {12, 8, 4, 1, 0}) == doctest::Approx(20).epsilon(1e-4));
+  CHECK(calibrated_value(fit, {12, 8, 4, 1, false, 0}) == doctest::Approx(20).epsilon(1e-4));
 }
 
 TEST_CASE("no part is ever negative") {
@@ -57,7 +57,8 @@ TEST_CASE("with fewer rows one factor does, between what they say") {
   const SeriesFit fit = fit_series(steps.all);
   CHECK_FALSE(fit.parts.has_value());
   CHECK(fit.factor == doctest::Approx(2));
-  CHECK(calibrated_value(fit, {3, 0, 0, 1, 0}) == doctest::Approx(6));
+  CHECK(calibrated_value(fit, {3, 0, 0, 1, false, 0}) == doctest::Approx(6));
+  CHECK(calibrated_value(fit, {3, 0, 0, 1, true, 0}) == doctest::Approx(1.5));
   CHECK(fit_series({}).factor == 1);
 }
 

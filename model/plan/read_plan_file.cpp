@@ -92,7 +92,8 @@ class PlanReader {
 
   void finish(const PlanFile& plan) {
     map().finish();
-    check_plan_file(plan, places_, problems_);
+    // What could not be read contradicts nothing.
+    if (!problems_.first()) check_plan_file(plan, places_, problems_);
   }
 
  private:

@@ -86,17 +86,15 @@ std::string render_json(const PlanReport& report, const Explanation& e) {
 std::string render_json(const PlanReport& report) {
   const PlanResult& plan = report.plan;
   Json json = head_json(report);
-  json["budget"] = {
-      {"pool_bytes", report.budget.pool.value()},
-      {"hbm_bytes", report.budget.hbm.value()},
-      {"fraction", report.budget.fraction},
-      {"reserve_bytes", report.budget.reserve.value()},
-      {"usable_bytes", report.budget.room().value()},
-      {"block_bytes", report.budget.block ? Json(report.budget.block->value()) : Json(nullptr)},
-      {"host_bytes", report.budget.host.value()},
-      {"node_host_bytes",
-       report.budget.node_host ? Json(report.budget.node_host->value()) : Json(nullptr)},
-      {"devices_per_node", report.budget.devices_per_node}};
+  json["budget"] = {{"pool_bytes", report.budget.pool.value()},
+                    {"hbm_bytes", report.budget.hbm.value()},
+                    {"fraction", report.budget.fraction},
+                    {"reserve_bytes", report.budget.reserve.value()},
+                    {"usable_bytes", report.budget.room().value()},
+                    {"host_bytes", report.budget.host.value()},
+                    {"devices_per_node", report.budget.devices_per_node}};
+  if (report.budget.block) json["budget"]["block_bytes"] = report.budget.block->value();
+  if (report.budget.node_host) json["budget"]["node_host_bytes"] = report.budget.node_host->value();
   if (!plan.ranked) {
     json["best"] = Json(nullptr);
     json["baselines"] = baselines_json(plan);

@@ -108,13 +108,13 @@ TEST_CASE("anything else is refused, with its place") {
       {"a time that is none", toy_with("step_seconds: 3", "step_seconds: .nan"),
        "'step_seconds' of 'predicted' is '.nan'"},
       {"a choice that is none", toy_with("  q: offload", "  q: host"),
-       "toy.yaml:20:6: error: 'q' of 'policy' is 'host'\n"
-       "  20 |   q: host\n"
+       "toy.yaml:24:6: error: 'q' of 'policy' is 'host'\n"
+       "  24 |   q: host\n"
        "     |      ^ one of keep, offload, recompute"},
       {"a name twice", toy_with("  q: offload", "  q: offload\n  q: keep"),
-       "toy.yaml:21:3: error: 'q' of 'policy' is given twice"},
+       "toy.yaml:25:3: error: 'q' of 'policy' is given twice"},
       {"a list for a mapping", toy_with("budget:\n", "budget: []\nbudget_:\n"),
-       "toy.yaml:13:1: error: 'budget' must be a mapping"},
+       "toy.yaml:15:1: error: 'budget' must be a mapping"},
       {"a mapping for a list", toy_with("reloads: []", "reloads: {}"),
        "'reloads' of 'predicted' must be a list"},
       {"yes for true", toy_with("fits: true", "fits: yes"), "'fits' is 'yes'"},

@@ -36,10 +36,11 @@ PlanFile plan_of(const Example& example, const std::vector<std::string>& choices
       {newest_probed(), gpu_model(example.profile.device), has_only_common_parts(example.program)});
   const Program step = value_or_fail(evaluator.rewrite(policy, settings));
   const SimResult run = value_or_fail(evaluator.simulate_program(step));
-  const PlanFile plan = make_plan_file({example.program, example.schedule, example.names,
-                                        example.profile.id, std::nullopt, std::nullopt, budget},
-                                       evaluator.handles(), policy, {}, true,
-                                       {step, text_schedule(step).value(), run}, {});
+  const PlanFile plan =
+      make_plan_file({example.program, example.schedule, example.names, example.profile.id,
+                      std::nullopt, std::nullopt, budget},
+                     evaluator.handles(), policy, {}, check_fit(run.memory, budget).fits,
+                     {step, text_schedule(step).value(), run}, {});
   return value_or_fail(parse_plan_file(to_yaml(plan), "plan.yaml"));
 }
 

@@ -185,7 +185,12 @@ void Estimator::add_peak(MemoryEstimate& out, const std::vector<Layer>& layers) 
   const double arguments =
       static_cast<double>((out.state.params + out.state.optimizer + out.state.other).value()) +
       16 * t_ * static_cast<double>(step_.accumulation);
-  double base = arguments + arrays_.turned + static_cast<double>(out.saved.device.value());
+  // State on the host comes back for the update.
+  const double away =
+      static_cast<double>(((step_.optimizer_on_host ? out.state.optimizer : Bytes(0)) +
+                           (step_.params_on_host ? out.state.params : Bytes(0)))
+                              .value());
+  double base = arguments - away + arrays_.turned + static_cast<double>(out.saved.device.value());
   if (step_.accumulation > 1) base += arrays_.gradients + arrays_.outer_gradients * 4 / activation_;
   const double one_hot = step_.embeds_by_product && b_ == 1 ? t_ * vocabulary : 0;
   double loss = base + one_hot + head + 2 * logits * activation_ +

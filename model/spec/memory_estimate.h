@@ -30,12 +30,12 @@ struct MemoryEstimate {
   Flops products;  ///< of a step on one device, with what is recomputed; attention left out
 };
 
-/// With A = arguments + parameters laid out anew for the loops + saved stacks, T tokens, V entries
-/// of the vocabulary, w bytes an activation:
+/// With A = arguments on the device + parameters laid out anew for the loops + saved stacks, T
+/// tokens, V entries of the vocabulary, w bytes an activation:
 ///   loss      A + head + T V (2 w, and 4 for the exponentials where they are kept)
 ///   between   A + expert outputs turned as a whole + T V w
 ///   backward  A + gradients + one layer's weights and values + the head's gradient or its operand
-///   update    arguments + gradients, cut to their norm and in the parameters' layout
+///   update    all arguments, those kept on the host too, + gradients, cut to their norm and in the parameters' layout
 /// An error: an array that the mesh cannot split.
 Result<MemoryEstimate> estimate_memory(const StepSpec& step, const StepTextOptions& options = {});
 

@@ -194,7 +194,9 @@ Result<ModelSpec> parse_hf_config(const std::string& text, const std::string& pa
   const std::int64_t layers =
       keys.require({"num_hidden_layers", "n_layer", "num_layers", "n_layers"}, "layers");
   const AttentionSpec attention = read_attention(keys, *family, model.embed);
-  if (keys.find({"n_routed_experts", "num_local_experts", "num_experts"}))
+  // Experts of which the number is missing are an error of their own.
+  if (keys.find({"n_routed_experts", "num_local_experts", "num_experts", "num_experts_per_tok",
+                 "experts_per_token", "moe_intermediate_size"}))
     read_experts(keys, attention, layers, model);
   else
     model.groups.push_back(

@@ -54,7 +54,7 @@ class JsonReader {
     try {
       const Json rest = Json::parse(text.begin(), text.end(), on_parsed);
       return true;
-    } catch (const Json::parse_error&) {
+    } catch (const Json::exception&) {  // broken off, or a number that is out of range
       return false;
     }
   }

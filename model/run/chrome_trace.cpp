@@ -136,6 +136,8 @@ Result<MeasuredRun> parse_chrome_trace(std::string_view text, const std::string&
     run.notes.push_back({"the text ends or breaks after " +
                              format_count(static_cast<std::int64_t>(reader.events)) + " events",
                          "what stands before is read"});
+  } catch (const Json::out_of_range&) {
+    return error_in_file(path, "holds a number that is out of range");
   }
   if (!reader.is_trace)
     return error_in_file(path, "is JSON, but has no traceEvents",

@@ -118,6 +118,16 @@ HloValue HloFusion::rows(const HloValue& a, const HloValue& indices) {
                         std::to_string(width) + "}");
 }
 
+HloValue HloFusion::sum_rows(const HloValue& a, const HloValue& indices, std::int64_t count) {
+  const std::vector<std::int64_t> dims = {count, a.array.dims[1]};
+  const HloValue zeros = broadcast(scalar(a.array.type, zero_of(a.array.type)), dims, {});
+  return inner_.add("scatter", {a.array.type, dims},
+                    "scatter(" + zeros.ref + ", " + indices.ref + ", " + a.ref +
+                        "), update_window_dims={1}, inserted_window_dims={0}, "
+                        "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=%" +
+                        outer_.module().reducer("add", a.array.type));
+}
+
 HloValue HloFusion::iota(ElementType type, const std::vector<std::int64_t>& dims, std::size_t dim) {
   return inner_.add("iota", {type, dims}, "iota(), iota_dimension=" + std::to_string(dim));
 }

@@ -33,6 +33,8 @@ class HloFusion {
                   std::string_view operation = "add");
   /// Row `indices[i]` of a matrix, for each i.
   HloValue rows(const HloValue& a, const HloValue& indices);
+  /// A matrix of zeros with row i of `a` added to row `indices[i]`, for each i.
+  HloValue sum_rows(const HloValue& a, const HloValue& indices, std::int64_t count);
   HloValue iota(ElementType type, const std::vector<std::int64_t>& dims, std::size_t dim);
   HloValue select_equal(const HloValue& a, const HloValue& b);  ///< pred
   /// Row `index` of a stack, with a 1 in front; counted from the end where `last` is the last row.

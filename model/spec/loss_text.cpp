@@ -227,10 +227,8 @@ void LossText::embed_backward(const HloValue& gradient, StepGradients& result) {
   } else {
     HloFusion fusion(block_, "input_scatter_fusion", "kInput");
     const HloValue rows = fusion.in(dx);
-    const HloValue at = fusion.convert(fusion.view(fusion.in(inputs_.tokens), {t_}), type_);
-    const HloValue sums =
-        fusion.reduce(fusion.binary("add", rows, fusion.broadcast(at, rows.array.dims, {0})), {0});
-    table = fusion.finish(fusion.broadcast(sums, {vocabulary_, d_}, {1}));
+    const HloValue at = fusion.view(fusion.in(inputs_.tokens), {t_});
+    table = fusion.finish(fusion.sum_rows(rows, at, vocabulary_));
   }
   if (step_.model.tied_head) {
     HloFusion add(block_, "loop_add_fusion");
@@ -244,9 +242,10 @@ void LossText::embed_backward(const HloValue& gradient, StepGradients& result) {
   if (step_.model.norm_bias) result.gradients["decoder/decoder_norm/bias"] = norm_gradient_;
   if (step_.model.trained_positions > 0) {
     HloFusion fusion(block_, "input_scatter_fusion", "kInput");
-    const HloValue sums = fusion.reduce(fusion.in(dx), {0});
+    const HloValue rows = fusion.in(dx);
+    const HloValue at = fusion.view(fusion.in(inputs_.tokens), {t_});
     result.gradients[kPositions] =
-        shared(fusion.finish(fusion.broadcast(sums, {step_.model.trained_positions, d_}, {1})), 1);
+        shared(fusion.finish(fusion.sum_rows(rows, at, step_.model.trained_positions)), 1);
   }
 }
 

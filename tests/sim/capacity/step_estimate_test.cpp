@@ -9,6 +9,7 @@
 
 #include "model/hardware/find_profile.h"
 #include "model/hlo/read_program.h"
+#include "sim/model_step.h"
 #include "sim/simulate.h"
 #include "tests/golden.h"
 #include "tests/support/corpus_models.h"
@@ -73,6 +74,25 @@ TEST_CASE("a slower machine is slower, a slower link shows in copies alone") {
   CHECK(slower.exposed_copies > fast.exposed_copies);
   CHECK(slower.kernels == fast.kernels);
   CHECK(estimate_of(step, machine("h100")).kernels > fast.kernels);
+}
+
+TEST_CASE("a configuration's program, simulated, takes about what its estimate does") {
+  const HardwareProfile gb200 = machine("gb200");
+  const Topology topology = make_topology(8, gb200);
+  const Budget budget = make_budget(gb200, topology, {}).value();
+  for (const char* lookup : {"true", "false"}) {  // by a product, by index
+    CAPTURE(lookup);
+    const StepSpec step = step_of(kLlama + "use_iota_embed: " + lookup + "\n", 8);
+    const Program program =
+        order_as_configured(build_step_program(step, step_text_options(gb200)).value(), gb200,
+                            topology, budget)
+            .value();
+    const Schedule schedule = text_schedule(program).value();
+    const auto simulated =
+        simulate(program, schedule, assign_memory(program, schedule), gb200, topology);
+    REQUIRE(simulated.ok());
+    CHECK(std::abs(ratio(estimate_of(step, gb200).step, simulated->step) - 1) < 0.1);
+  }
 }
 
 double median(std::vector<double> values) {

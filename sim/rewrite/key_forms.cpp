@@ -30,18 +30,25 @@ bool spreads_scalar(const Computation& computation, InstructionIndex i) {
 
 }  // namespace
 
-/// What it does, to whatever.
-KeyMaker KeyWalk::start_of(const Computation& computation, InstructionIndex i, Shape shape) {
-  const Instruction& in = computation[i];
-  KeyMaker maker;
-  maker.add(in.opcode_text);
-  maker.add(shape);
+/// Attributes that count, but for those to `skip`, and what is called.
+template <typename Skip>
+void KeyWalk::add_what_it_does(const Computation& computation, InstructionIndex i, const Skip& skip,
+                               KeyMaker& maker) {
   for (const Attribute& attribute : computation.attributes(i)) {
-    if (!counts(attribute.name, in.opcode)) continue;
+    if (!counts(attribute.name, computation[i].opcode) || skip(attribute.name)) continue;
     maker.add(attribute.name);
     maker.add(attribute.value);
   }
   for (const ComputationId called : computation.called(i)) maker.add(content_key(called));
+}
+
+/// What it does, to whatever.
+KeyMaker KeyWalk::start_of(const Computation& computation, InstructionIndex i, Shape shape) {
+  KeyMaker maker;
+  maker.add(computation[i].opcode_text);
+  maker.add(shape);
+  add_what_it_does(
+      computation, i, [](std::string_view) { return false; }, maker);
   return maker;
 }
 
@@ -53,12 +60,8 @@ ValueKey KeyWalk::elementwise_key(const Computation& computation, InstructionInd
   maker.add(in.opcode_text);
   maker.add(static_cast<std::uint64_t>(in.shape.type()));
   maker.add(static_cast<std::uint64_t>(elements));
-  for (const Attribute& attribute : computation.attributes(i)) {
-    if (!counts(attribute.name, in.opcode) || attribute.name == "dimensions") continue;
-    maker.add(attribute.name);
-    maker.add(attribute.value);
-  }
-  for (const ComputationId called : computation.called(i)) maker.add(content_key(called));
+  add_what_it_does(
+      computation, i, [](std::string_view name) { return name == "dimensions"; }, maker);
   if (is_commutative(in.opcode)) std::ranges::sort(read);
   for (const ValueKey key : read) maker.add(key);
   return maker.key();
@@ -70,29 +73,23 @@ std::optional<ValueKey> KeyWalk::product_key(const Computation& computation, Ins
   const auto product = plain_product(computation, i);
   if (!product) return std::nullopt;
   const auto& [rows, columns, depth] = *product;
-  const auto key_of = [&](Operand operand) {
-    return known[operand.instruction.index][operand.node];
-  };
   KeyMaker maker;
   maker.add(std::string_view("product"));
   maker.add(static_cast<std::uint64_t>(computation[i].shape.type()));
-  for (const Attribute& attribute : computation.attributes(i)) {
-    if (!counts(attribute.name, Opcode::kDot) || attribute.name.ends_with("_contracting_dims"))
-      continue;
-    maker.add(attribute.name);
-    maker.add(attribute.value);
-  }
+  add_what_it_does(
+      computation, i, [](std::string_view name) { return name.ends_with("_contracting_dims"); },
+      maker);
   for (const std::int64_t size :
        {depth, rows.size, std::int64_t{rows.sums_rows}, std::int64_t{columns.sums_rows}})
     maker.add(static_cast<std::uint64_t>(size));
-  maker.add(key_of(rows.operand));
+  maker.add(key_of(rows.operand, known));
   const auto with_columns = [&maker](std::int64_t count, ValueKey matrix) {
     KeyMaker whole = maker;
     whole.add(static_cast<std::uint64_t>(count));
     whole.add(matrix);
     return whole.key();
   };
-  const ValueKey key = with_columns(columns.size, key_of(columns.operand));
+  const ValueKey key = with_columns(columns.size, key_of(columns.operand, known));
   const InstructionIndex beside = columns.operand.instruction;
   if (computation[beside].opcode != Opcode::kConcatenate) return key;
   const auto along = parse_integers(computation.attribute(beside, "dimensions").value_or(""));
@@ -102,7 +99,7 @@ std::optional<ValueKey> KeyWalk::product_key(const Computation& computation, Ins
   std::int64_t start = 0;
   for (const Operand& one : computation.operands(beside)) {
     const std::int64_t count = computation.shape_of(one).dims()[columns.free];
-    pieces.push_back({columns.size, start, start + count, with_columns(count, key_of(one))});
+    pieces.push_back({columns.size, start, start + count, with_columns(count, key_of(one, known))});
     start += count;
   }
   return key;
@@ -112,7 +109,7 @@ std::optional<ValueKey> KeyWalk::product_key(const Computation& computation, Ins
 std::optional<ValueKey> KeyWalk::piece_key(const Computation& computation, InstructionIndex i,
                                            const std::vector<Keys>& known) const {
   const Operand whole = computation.operands(i)[0];
-  const auto pieces = forms_.pieces.find(known[whole.instruction.index][whole.node]);
+  const auto pieces = forms_.pieces.find(key_of(whole, known));
   if (pieces == forms_.pieces.end()) return std::nullopt;
   const auto range = sliced_columns(computation, i);
   if (!range) return std::nullopt;
@@ -133,8 +130,7 @@ std::optional<ValueKey> KeyWalk::count_key(const Computation& computation, Instr
     along = computation.attribute(i, "iota_dimension").value_or("");
   } else if (in.opcode == Opcode::kBroadcast) {
     const Operand row = computation.operands(i)[0];
-    if (!forms_.counts.contains(known[row.instruction.index][row.node]) ||
-        computation.shape_of(row).dims().size() != 1)
+    if (!forms_.counts.contains(key_of(row, known)) || computation.shape_of(row).dims().size() != 1)
       return std::nullopt;
     along = computation.attribute(i, "dimensions").value_or("");
   }
@@ -172,14 +168,11 @@ std::optional<ValueKey> KeyWalk::spread_result(const Computation& computation, I
   const Instruction& in = computation[i];
   const auto operands = computation.operands(i);
   if (!in.shape.is_array() || in.shape.elements() == 1 || operands.empty()) return std::nullopt;
-  const auto key_of = [&](Operand operand) {
-    return known[operand.instruction.index][operand.node];
-  };
-  if (spreads_scalar(computation, i)) return spread_key(in.shape, key_of(operands[0]));
+  if (spreads_scalar(computation, i)) return spread_key(in.shape, key_of(operands[0], known));
   if (!is_elementwise(in.opcode)) return std::nullopt;
   Keys scalars;
   for (const Operand& operand : operands) {
-    const auto found = forms_.spread.find(key_of(operand));
+    const auto found = forms_.spread.find(key_of(operand, known));
     if (found == forms_.spread.end()) return std::nullopt;
     scalars.push_back(found->second);
   }

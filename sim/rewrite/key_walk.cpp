@@ -61,7 +61,7 @@ std::optional<ValueKey> KeyWalk::update_key(const CallFrame& frame, InstructionI
   const auto operands = computation.operands(writer);
   if (computation[writer].opcode == Opcode::kDynamicUpdateSlice) {
     if (stack != 0) return std::nullopt;
-    return known[operands[1].instruction.index][operands[1].node];
+    return key_of(operands[1], known);
   }
   if (computation[writer].opcode != Opcode::kFusion) return std::nullopt;
   const ComputationId callee = computation.called(writer)[0];
@@ -171,14 +171,13 @@ Keys KeyWalk::keys_of(const CallFrame& frame, InstructionIndex i,
     case Opcode::kCopyStart: {
       KeyMaker maker;
       maker.add(std::string_view("start"));
-      maker.add(known[operands[0].instruction.index][operands[0].node]);
+      maker.add(key_of(operands[0], known));
       Keys keys = derived(maker, in.shape);
-      if (in.shape.is_flat_tuple())
-        keys[1] = known[operands[0].instruction.index][operands[0].node];
+      if (in.shape.is_flat_tuple()) keys[1] = key_of(operands[0], known);
       return keys;
     }
     case Opcode::kCopyDone:
-      return {known[operands[0].instruction.index][operands[0].node + 1]};
+      return {key_of({operands[0].instruction, operands[0].node + 1}, known)};
     default:
       break;
   }
@@ -190,8 +189,7 @@ Keys KeyWalk::keys_of(const CallFrame& frame, InstructionIndex i,
   if (const auto key = count_key(computation, i, known)) return {*key};
   if (const auto key = spread_result(computation, i, known)) return {*key};
   Keys read;
-  for (const Operand& operand : operands)
-    read.push_back(known[operand.instruction.index][operand.node]);
+  for (const Operand& operand : operands) read.push_back(key_of(operand, known));
   if (is_elementwise(in.opcode) && in.shape.is_array())
     return {elementwise_key(computation, i, in.shape.elements(), std::move(read))};
   KeyMaker maker = start_of(computation, i, in.shape);
@@ -209,7 +207,7 @@ Keys KeyWalk::combined_keys(const Computation& computation, InstructionIndex i,
   const auto operands = computation.operands(i);
   for (std::uint32_t k = 0; k < operands.size(); ++k) {
     KeyMaker maker = start_of(computation, i, shape.is_tuple() ? shape.element(k) : shape);
-    maker.add(known[operands[k].instruction.index][operands[k].node]);
+    maker.add(key_of(operands[k], known));
     keys.push_back(maker.key());
   }
   if (!shape.is_tuple()) return {keys[1]};

@@ -43,9 +43,35 @@ class KeyWalk {
   std::optional<ValueKey> update_key(const CallFrame& frame, InstructionIndex writer,
                                      std::uint32_t stack, const std::vector<Keys>& known);
 
+  /// The key of a value of a computation whose keys are `known`.
+  static ValueKey key_of(Operand value, const std::vector<Keys>& known) {
+    return known[value.instruction.index][value.node];
+  }
+
+  /// Keys of an operand and what lies below it in its tuple.
+  static Keys below(const Computation& computation, Operand operand,
+                    const std::vector<Keys>& known) {
+    const auto from = known[operand.instruction.index].begin() + operand.node;
+    return {from, from + computation.shape_of(operand).node_count()};
+  }
+
+  /// A key for each node of a shape, from what all of them have in common.
+  static Keys derived(const KeyMaker& maker, Shape shape) {
+    Keys keys;
+    for (ShapeNodeIndex node = 0; node < shape.node_count(); ++node) {
+      KeyMaker one = maker;
+      one.add(std::uint64_t{node});
+      keys.push_back(one.key());
+    }
+    return keys;
+  }
+
  private:
   Keys keys_of(const CallFrame& frame, InstructionIndex i, const std::vector<Keys>& parameters,
                const std::vector<Keys>& known);
+  template <typename Skip>
+  void add_what_it_does(const Computation& computation, InstructionIndex i, const Skip& skip,
+                        KeyMaker& maker);
   KeyMaker start_of(const Computation& computation, InstructionIndex i, Shape shape);
   ValueKey elementwise_key(const Computation& computation, InstructionIndex i,
                            std::int64_t elements, Keys read);
@@ -63,23 +89,6 @@ class KeyWalk {
   std::optional<ValueKey> spread_result(const Computation& computation, InstructionIndex i,
                                         const std::vector<Keys>& known);
   ValueKey content_key(ComputationId id);
-
-  /// Keys of an operand and what lies below it in its tuple.
-  static Keys below(const Computation& computation, Operand operand,
-                    const std::vector<Keys>& known) {
-    const auto from = known[operand.instruction.index].begin() + operand.node;
-    return {from, from + computation.shape_of(operand).node_count()};
-  }
-
-  static Keys derived(const KeyMaker& maker, Shape shape) {
-    Keys keys;
-    for (ShapeNodeIndex node = 0; node < shape.node_count(); ++node) {
-      KeyMaker one = maker;
-      one.add(std::uint64_t{node});
-      keys.push_back(one.key());
-    }
-    return keys;
-  }
 
   const Program& program_;
   const std::optional<InstructionId> loop_;

@@ -1,8 +1,6 @@
 #include "sim/rewrite/plain_product.h"
 
-#include <charconv>
 #include <utility>
-#include <vector>
 
 namespace spillway {
 namespace {
@@ -26,21 +24,6 @@ ProductSide side_of(const Computation& computation, Operand operand, std::uint32
   return {operand, free, shape.dims()[free], shape.minor_to_major()[0] == contracted};
 }
 
-/// The numbers of "{[0:8], [2048:2304]}" in their order; empty with a stride other than one.
-std::vector<std::int64_t> limits_of(std::string_view slice) {
-  std::vector<std::int64_t> numbers;
-  std::size_t colons = 0;
-  for (const char* at = slice.data(); at != slice.data() + slice.size();) {
-    if (*at == '[') colons = 0;
-    if (*at == ':' && ++colons > 1) return {};
-    std::int64_t number = 0;
-    const auto [end, wrong] = std::from_chars(at, slice.data() + slice.size(), number);
-    if (wrong == std::errc()) numbers.push_back(number);
-    at = wrong == std::errc() ? end : at + 1;
-  }
-  return numbers;
-}
-
 }  // namespace
 
 std::optional<PlainProduct> plain_product(const Computation& computation, InstructionIndex i) {
@@ -62,7 +45,8 @@ std::optional<PlainProduct> plain_product(const Computation& computation, Instru
 std::optional<ColumnRange> sliced_columns(const Computation& computation, InstructionIndex i) {
   const Shape from = computation.shape_of(computation.operands(i)[0]);
   const std::size_t rank = from.dims().size();
-  const auto limits = limits_of(computation.attribute(i, "slice").value_or(""));
+  // A stride other than one would be a third number.
+  const auto limits = parse_integers(computation.attribute(i, "slice").value_or(""));
   if (rank == 0 || from.minor_to_major().size() != rank || limits.size() != 2 * rank)
     return std::nullopt;
   const auto contiguous = static_cast<std::size_t>(from.minor_to_major()[0]);

@@ -12,13 +12,8 @@ ValueKeys::ValueKeys(const Program& program, InstructionId loop)
   const ComputationId body = body_of(program, loop);
   KeyMaker maker;
   maker.add(std::string_view("carry"));
-  std::vector<Keys> carry(1);
-  const Shape shape = program[body][program[body].parameters()[0]].shape;
-  for (ShapeNodeIndex node = 0; node < shape.node_count(); ++node) {
-    KeyMaker one = maker;
-    one.add(std::uint64_t{node});
-    carry[0].push_back(one.key());
-  }
+  const std::vector<Keys> carry = {
+      KeyWalk::derived(maker, program[body][program[body].parameters()[0]].shape)};
   const CallFrame frame{body, {}, nullptr, LoopMoment{loop, 0}};
   keys_ = KeyWalk(program, loop, *forms_).walk(frame, carry);
 }
@@ -31,12 +26,7 @@ ValueKeys::ValueKeys(const Program& program)
     KeyMaker maker;
     maker.add(std::string_view("parameter"));
     maker.add(std::uint64_t{arguments.size()});
-    Keys& keys = arguments.emplace_back();
-    for (ShapeNodeIndex node = 0; node < entry[parameter].shape.node_count(); ++node) {
-      KeyMaker one = maker;
-      one.add(std::uint64_t{node});
-      keys.push_back(one.key());
-    }
+    arguments.push_back(KeyWalk::derived(maker, entry[parameter].shape));
   }
   keys_ = KeyWalk(program, std::nullopt, *forms_).walk(CallFrame{program.entry}, arguments);
 }
@@ -45,10 +35,8 @@ ValueKey ValueKeys::within(InstructionIndex fusion, Operand value) const {
   const ComputationId body = body_of(program_, *loop_);
   const CallFrame frame{body, {}, nullptr, LoopMoment{*loop_, 0}};
   std::vector<Keys> arguments;
-  for (const Operand& operand : program_[body].operands(fusion)) {
-    const auto from = keys_[operand.instruction.index].begin() + operand.node;
-    arguments.emplace_back(from, from + program_[body].shape_of(operand).node_count());
-  }
+  for (const Operand& operand : program_[body].operands(fusion))
+    arguments.push_back(KeyWalk::below(program_[body], operand, keys_));
   const CallFrame inner{program_[body].called(fusion)[0], InstructionId{body, fusion}, &frame};
   const auto keys = KeyWalk(program_, loop_, *forms_).walk(inner, arguments);
   return keys[value.instruction.index][value.node];
@@ -65,10 +53,8 @@ std::optional<ValueKey> ValueKeys::update_key(InstructionId writer, std::uint32_
         program_[body].called(i)[0] != writer.computation)
       continue;
     std::vector<Keys> arguments;
-    for (const Operand& operand : program_[body].operands(i)) {
-      const auto from = keys_[operand.instruction.index].begin() + operand.node;
-      arguments.emplace_back(from, from + program_[body].shape_of(operand).node_count());
-    }
+    for (const Operand& operand : program_[body].operands(i))
+      arguments.push_back(KeyWalk::below(program_[body], operand, keys_));
     const CallFrame inner{writer.computation, InstructionId{body, i}, &frame};
     return walk.update_key(inner, writer.instruction, stack, walk.walk(inner, arguments));
   }

@@ -26,6 +26,8 @@ struct ValueKey {
 /// What keys stand for, where that matters for the keys of others (value_keys.cpp).
 struct KeyForms;
 
+/// What is not a lookup (`within`, `update_key`) learns forms for all copies of an object: those
+/// two are for one thread at a time.
 class ValueKeys {
  public:
   /// Keys of the body of `loop`. The program must outlive them.

@@ -4,33 +4,11 @@
 
 #include "model/cost/roofline.h"
 #include "model/plan/compiler_limit.h"
-#include "model/spec/remat_policy.h"
 #include "model/spec/step_program.h"
-#include "sim/planner/evaluate.h"
+#include "sim/model_step.h"
 
 namespace spillway {
 namespace {
-
-Choice to_choice(SaveChoice choice) {
-  if (choice == SaveChoice::kDevice) return Choice::kKeep;
-  return choice == SaveChoice::kHost ? Choice::kOffload : Choice::kRecompute;
-}
-
-/// What the configuration does with each handle.
-Policy policy_of(const StepSpec& spec, const std::vector<Handle>& handles) {
-  Policy policy;
-  for (const Handle& handle : handles) {
-    if (handle.state) {
-      policy.push_back(Choice::kKeep);
-      continue;
-    }
-    SaveChoice choice = choice_of(spec, handle.name);
-    for (const std::string& alias : handle.aliases)
-      choice = std::max(choice, choice_of(spec, alias));
-    policy.push_back(to_choice(choice));
-  }
-  return policy;
-}
 
 bool touches(const Computation& computation, InstructionIndex i, std::int64_t width) {
   const auto has = [width](Shape shape) {
@@ -96,7 +74,7 @@ Result<SimResult> simulate_run(const RunSettings& run) {
   const Evaluator saved(step->program, text_schedule(step->program).value(), run.profile,
                         run.topology, step->names, budget);
   Result<Program> program =
-      saved.rewrite(policy_of(run.spec, saved.handles()), order_of(saved, false));
+      saved.rewrite(configured_policy(run.spec, saved.handles()), order_of(saved, false));
   if (!program.ok()) return program.error();
   if (run.pipelines_copies) {
     const Evaluator configured(*program, text_schedule(*program).value(), run.profile, run.topology,

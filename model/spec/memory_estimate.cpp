@@ -233,8 +233,7 @@ Result<MemoryEstimate> Estimator::run() {
   for (std::size_t g = 0; g < model_.groups.size(); ++g) layers.push_back(layer_of(g));
   for (const SavedTensor& tensor : list_saved_tensors(step_)) {
     if (!tensor.is_needed) continue;
-    SaveChoice choice = SaveChoice::kRecompute;
-    for (const std::string& name : tensor.names) choice = std::max(choice, choice_of(step_, name));
+    const SaveChoice choice = choice_of(step_, tensor);
     const std::int64_t count =
         model_.groups[static_cast<std::size_t>(tensor.group)].layers / step_.mesh[MeshAxis::kStage];
     if (choice == SaveChoice::kDevice) out.saved.device += tensor.bytes_per_layer() * count;

@@ -112,15 +112,14 @@ std::optional<SaveChoice> parse_choice(std::string_view word) {
 
 void read_policy(ConfigKeys& keys, StepSpec& step) {
   step.policy = keys.text("remat_policy", "full");
-  step.saves["decoder_layer_input"] = SaveChoice::kDevice;  // whatever a preset says
+  step.saves["decoder_layer_input"] = SaveChoice::kDevice;  // where nobody says otherwise
   const RematPreset* preset = find_remat_preset(step.policy);
   if (!preset && step.policy != "custom") {
     keys.fail("remat_policy", "'remat_policy' " + spillway::quoted(step.policy) + " is not known",
               "known are custom, " + remat_preset_names());
     return;
   }
-  if (preset)
-    for (const std::string_view name : preset->saved) step.saves[std::string(name)] = preset->where;
+  if (preset) apply_preset(step, *preset);
   for (const std::string_view name : remat_names()) {
     if (name == "quantization") continue;  // in MaxText that key is the quantiser
     const std::string word = keys.text(name, "");

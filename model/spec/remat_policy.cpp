@@ -74,6 +74,14 @@ const RematPreset* find_remat_preset(std::string_view name) {
   return preset == std::end(kPresets) ? nullptr : preset;
 }
 
+std::span<const RematPreset> remat_presets() { return kPresets; }
+
+void apply_preset(StepSpec& step, const RematPreset& preset) {
+  step.policy = preset.name;
+  step.saves = {{"decoder_layer_input", SaveChoice::kDevice}};
+  for (const std::string_view name : preset.saved) step.saves[std::string(name)] = preset.where;
+}
+
 std::string remat_preset_names() {
   std::string names;
   for (const RematPreset& preset : kPresets)

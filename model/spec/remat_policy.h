@@ -18,8 +18,14 @@ struct RematPreset {
   SaveChoice where;
 };
 
+std::span<const RematPreset> remat_presets();
+
 /// Null where there is no such preset; "custom" is none.
 const RematPreset* find_remat_preset(std::string_view name);
+
+/// The step with what a preset saves, and nothing else; a layer's input stays on the device,
+/// whatever a preset says.
+void apply_preset(StepSpec& step, const RematPreset& preset);
 
 /// Every preset's name, with commas between them, for messages.
 std::string remat_preset_names();

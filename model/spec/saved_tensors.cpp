@@ -144,12 +144,17 @@ std::vector<SavedTensor> list_saved_tensors(const StepSpec& step, SavedTensorOpt
   return tensors;
 }
 
+SaveChoice choice_of(const StepSpec& step, const SavedTensor& tensor) {
+  SaveChoice choice = SaveChoice::kRecompute;
+  for (const std::string& name : tensor.names) choice = std::max(choice, choice_of(step, name));
+  return choice;
+}
+
 SavedBytes count_saved(const StepSpec& step, SavedTensorOptions options) {
   SavedBytes sum;
   for (const SavedTensor& tensor : list_saved_tensors(step, options)) {
     if (!tensor.is_needed) continue;
-    SaveChoice choice = SaveChoice::kRecompute;  // either name saves the value
-    for (const std::string& name : tensor.names) choice = std::max(choice, choice_of(step, name));
+    const SaveChoice choice = choice_of(step, tensor);
     const std::int64_t layers = step.model.groups[static_cast<std::size_t>(tensor.group)].layers /
                                 step.mesh[MeshAxis::kStage];
     if (choice == SaveChoice::kDevice) sum.device += tensor.bytes_per_layer() * layers;

@@ -25,6 +25,9 @@ struct SavedTensor {
   Bytes bytes_per_layer() const;
 };
 
+/// What becomes of it: with two names, whichever saves it, and of those the host.
+SaveChoice choice_of(const StepSpec& step, const SavedTensor& tensor);
+
 struct SavedTensorOptions {
   /// From MaxText's source of August 2026 on, and in TransformerEngine's attention, `context` is
   /// given inside of the attention's own rule: its softmax statistics are saved with it.

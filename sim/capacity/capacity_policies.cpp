@@ -13,34 +13,11 @@ namespace {
 
 constexpr std::string_view kConfigured = "configured";
 
-/// In the order of remat_preset_names.
-std::vector<std::string> preset_names() {
-  std::vector<std::string> names;
-  const std::string all = remat_preset_names();
-  for (std::size_t at = 0; at < all.size();) {
-    const std::size_t end = std::min(all.find(", ", at), all.size());
-    names.push_back(all.substr(at, end - at));
-    at = end + 2;
-  }
-  return names;
-}
-
-StepSpec with_preset(StepSpec step, const RematPreset& preset) {
-  step.policy = preset.name;
-  step.saves = {{"decoder_layer_input", SaveChoice::kDevice}};  // whatever a preset says
-  for (const std::string_view name : preset.saved) step.saves[std::string(name)] = preset.where;
-  return step;
-}
-
 /// What becomes of each value of the model: equal for policies that do the same.
 std::vector<SaveChoice> effect_of(const StepSpec& step) {
   std::vector<SaveChoice> effect;
-  for (const SavedTensor& tensor : list_saved_tensors(step)) {
-    SaveChoice choice = SaveChoice::kRecompute;
-    if (tensor.is_needed)
-      for (const std::string& name : tensor.names) choice = std::max(choice, choice_of(step, name));
-    effect.push_back(choice);
-  }
+  for (const SavedTensor& tensor : list_saved_tensors(step))
+    effect.push_back(tensor.is_needed ? choice_of(step, tensor) : SaveChoice::kRecompute);
   return effect;
 }
 
@@ -86,14 +63,14 @@ std::vector<CapacityPolicy> list_capacity_policies(const StepSpec& configured,
                                                    bool may_offload_state) {
   std::vector<std::string> wanted = names;
   if (wanted.empty()) {
-    wanted = preset_names();
+    for (const RematPreset& preset : remat_presets()) wanted.emplace_back(preset.name);
     wanted.emplace_back(kConfigured);
   }
   std::vector<CapacityPolicy> policies;
   std::set<std::vector<SaveChoice>> seen;
   for (const std::string& name : wanted) {
-    const RematPreset* const preset = find_remat_preset(name);
-    const StepSpec step = preset != nullptr ? with_preset(configured, *preset) : configured;
+    StepSpec step = configured;
+    if (const RematPreset* preset = find_remat_preset(name)) apply_preset(step, *preset);
     if (seen.insert(effect_of(step)).second) add_places(step, name, may_offload_state, policies);
   }
   return policies;

@@ -99,13 +99,6 @@ Seconds beyond(Seconds time, Seconds behind) { return std::max(time - behind, Se
 
 }  // namespace
 
-SaveChoice choice_of(const StepSpec& step, const SavedTensor& tensor) {
-  SaveChoice choice =
-      tensor.names.front() == "decoder_layer_input" ? SaveChoice::kDevice : SaveChoice::kRecompute;
-  for (const std::string& name : tensor.names) choice = std::max(choice, choice_of(step, name));
-  return choice;
-}
-
 LayerExposure layer_exposure(const StepSpec& step, const LayerTimes& times,
                              const std::vector<SavedTensor>& saved, const HostRates& rates) {
   LayerExposure result;

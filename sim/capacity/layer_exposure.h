@@ -27,7 +27,4 @@ struct LayerExposure {
 LayerExposure layer_exposure(const StepSpec& step, const LayerTimes& times,
                              const std::vector<SavedTensor>& saved, const HostRates& rates);
 
-/// What becomes of a saved value: with two names, whichever saves it. A layer's input is saved.
-SaveChoice choice_of(const StepSpec& step, const SavedTensor& tensor);
-
 }  // namespace spillway

@@ -128,10 +128,8 @@ GroupLayout layout_along(const Mesh& mesh, const std::vector<MeshAxis>& axes,
   return layout_of(*groups, topology);
 }
 
-Result<LayerWork> make_layer_work(const StepSpec& step, int group, const Topology& topology) {
+LayerWork make_layer_work(const StepSpec& step, int group, const Topology& topology) {
   const LayerStack& layers = step.model.groups[static_cast<std::size_t>(group)];
-  for (const WeightArray& array : list_weights(step))
-    if (const auto local = local_dims(array, step.mesh); !local.ok()) return local.error();
   const std::int64_t split = step.mesh.tensor_shares();
   const AttentionSpec& attention = layers.attention;
   LayerWork work;

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "model/base/result.h"
 #include "model/cost/topology.h"
 #include "model/spec/step_spec.h"
 
@@ -59,7 +58,7 @@ struct LayerWork {
 GroupLayout layout_along(const Mesh& mesh, const std::vector<MeshAxis>& axes,
                          const Topology& topology);
 
-/// Of group number `group`. An error: a mesh that cannot split an array.
-Result<LayerWork> make_layer_work(const StepSpec& step, int group, const Topology& topology);
+/// Of group number `group`, of a mesh that splits every array (count_state says whether it does).
+LayerWork make_layer_work(const StepSpec& step, int group, const Topology& topology);
 
 }  // namespace spillway

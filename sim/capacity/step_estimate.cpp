@@ -31,24 +31,6 @@ struct StepEstimator::Facts {
 
 namespace {
 
-/// What the policy does with one layer's named values.
-struct LayerValues {
-  std::vector<SavedTensor> tensors;
-  double device = 0;  ///< bytes saved there
-};
-
-LayerValues values_of(const StepSpec& step, const std::vector<SavedTensor>& tensors, int group) {
-  LayerValues values;
-  for (const SavedTensor& tensor : tensors) {
-    if (tensor.group != group || !tensor.is_needed) continue;
-    const auto bytes = static_cast<double>(tensor.bytes_per_layer().value());
-    const SaveChoice choice = choice_of(step, tensor);
-    if (choice == SaveChoice::kDevice) values.device += bytes;
-    values.tensors.push_back(tensor);
-  }
-  return values;
-}
-
 Bytes whole(double bytes) { return Bytes(static_cast<std::int64_t>(bytes)); }
 
 }  // namespace
@@ -57,9 +39,10 @@ Bytes whole(double bytes) { return Bytes(static_cast<std::int64_t>(bytes)); }
 class StepSum {
  public:
   StepSum(const StepEstimator::Facts& facts, const StepSpec& step)
-      : facts_(facts), step_(step), profile_(*facts.profile), tensors_(list_saved_tensors(step)) {
-    for (std::size_t g = 0; g < facts.groups.size(); ++g)
-      values_.push_back(values_of(step, tensors_, static_cast<int>(g)));
+      : facts_(facts), step_(step), profile_(*facts.profile), values_(facts.groups.size()) {
+    for (SavedTensor& tensor : list_saved_tensors(step))
+      if (tensor.is_needed)
+        values_[static_cast<std::size_t>(tensor.group)].push_back(std::move(tensor));
   }
 
   StepEstimate run();
@@ -74,8 +57,7 @@ class StepSum {
   const StepEstimator::Facts& facts_;
   const StepSpec& step_;
   const HardwareProfile& profile_;
-  const std::vector<SavedTensor> tensors_;
-  std::vector<LayerValues> values_;
+  std::vector<std::vector<SavedTensor>> values_;  ///< of each group, that the backward pass reads
   KernelSum kernels_;
   Seconds recomputed_, collectives_, copies_;
 };
@@ -89,13 +71,17 @@ void StepSum::add_layers(std::size_t group) {
   KernelSum kernels = sum.forward;
   kernels += sum.again;
   kernels += sum.backward;
-  // Each saved value is copied into its stack, and out again.
-  kernels += element_kernels(2 * values_[group].device, 2, profile_);
-  kernels += element_kernels(2 * values_[group].device, 2, profile_);
+  // Each value saved on the device is copied into its stack, and out again.
+  Bytes saved;
+  for (const SavedTensor& tensor : values_[group])
+    if (choice_of(step_, tensor) == SaveChoice::kDevice) saved += tensor.bytes_per_layer();
+  const KernelSum copies = element_kernels(2 * static_cast<double>(saved.value()), 2, profile_);
+  kernels += copies;
+  kernels += copies;
   kernels *= layers;
   kernels_ += kernels;
   recomputed_ += sum.again.time * layers;
-  const LayerExposure exposed = layer_exposure(step_, times, values_[group].tensors, facts_.rates);
+  const LayerExposure exposed = layer_exposure(step_, times, values_[group], facts_.rates);
   collectives_ += exposed.collectives * layers;
   copies_ += (exposed.offloads + exposed.reloads) * layers;
 }
@@ -194,15 +180,14 @@ Result<StepEstimator> StepEstimator::make(const StepSpec& step, const HardwarePr
                                           const Topology& topology) {
   auto facts = std::make_unique<Facts>();
   facts->profile = &profile;
-  for (std::size_t g = 0; g < step.model.groups.size(); ++g) {
-    Result<LayerWork> work = make_layer_work(step, static_cast<int>(g), topology);
-    if (!work.ok()) return work.error();
-    facts->layer_elements += static_cast<double>(work->local_elements * work->layers);
-    facts->groups.push_back(std::move(*work));
-  }
   const Result<StateBytes> state = count_state(step);
   if (!state.ok()) return state.error();
   facts->state = *state;
+  for (std::size_t g = 0; g < step.model.groups.size(); ++g) {
+    const LayerWork& work =
+        facts->groups.emplace_back(make_layer_work(step, static_cast<int>(g), topology));
+    facts->layer_elements += static_cast<double>(work.local_elements * work.layers);
+  }
   facts->rates = host_rates(profile, topology);
   using enum MeshAxis;
   const Mesh& mesh = step.mesh;

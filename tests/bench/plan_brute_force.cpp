@@ -21,6 +21,7 @@
 #include "model/hardware/find_profile.h"
 #include "model/hlo/read_program.h"
 #include "sim/planner/planner.h"
+#include "tests/support/all_policies.h"
 
 namespace spillway {
 namespace {
@@ -38,20 +39,6 @@ T value_or_exit(Result<T> result) {
     std::exit(3);
   }
   return std::move(result).value();
-}
-
-std::vector<Policy> all_policies(const std::vector<Handle>& handles) {
-  std::vector<Policy> policies = {{}};
-  for (const Handle& handle : handles) {
-    std::vector<Policy> longer;
-    for (const Policy& policy : policies)
-      for (const Choice choice : choices_of(handle)) {
-        longer.push_back(policy);
-        longer.back().push_back(choice);
-      }
-    policies = std::move(longer);
-  }
-  return policies;
 }
 
 /// The fastest that fits a pool; null where none does. XLA's order does not follow the pool here,
@@ -92,7 +79,7 @@ bool compare(const std::string& dump, const Options& options, const ProfileSearc
     return true;
   }
   CaseBook book(evaluator, evaluator.default_order(), useful_threads());
-  if (const auto wrong = book.simulate(all_policies(evaluator.handles())))
+  if (const auto wrong = book.simulate(testing::all_policies(evaluator.handles())))
     value_or_exit(Result<int>(*wrong));
   const std::vector<PolicyCase> cases = book.allowed();
   bool all_found = true;

@@ -5,18 +5,14 @@
 
 #include "model/spec/memory_estimate.h"
 #include "model/spec/read_hf_config.h"
-#include "model/spec/read_maxtext.h"
 #include "model/spec/saved_tensors.h"
 #include "model/spec/weights.h"
+#include "tests/support/spec_step.h"
 
 namespace spillway {
 namespace {
 
-StepSpec step_of(const std::string& keys, std::int64_t devices) {
-  const auto step = read_maxtext(parse_yaml(keys, "run.yml").value(), devices);
-  REQUIRE_MESSAGE(step.ok(), (step.ok() ? "" : to_text(step.error())));
-  return *step;
-}
+using testing::step_of;
 
 /// Bytes of all layers' inputs on one device.
 Bytes layer_inputs(const StepSpec& step) {

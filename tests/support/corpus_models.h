@@ -1,13 +1,11 @@
 // Steps of the corpus as the configuration that they were compiled from.
 #pragma once
 
-#include <doctest/doctest.h>
-
 #include <sstream>
 #include <string>
 
-#include "model/spec/read_maxtext.h"
 #include "tests/support/csv_rows.h"
+#include "tests/support/spec_step.h"
 
 namespace spillway::testing {
 
@@ -31,11 +29,7 @@ inline std::string maxtext_keys(const CsvRow& row) {
 }
 
 inline StepSpec corpus_step(const CsvRow& row) {
-  const auto document = parse_yaml(maxtext_keys(row), row.at("id") + ".yml");
-  REQUIRE(document.ok());
-  const auto step = read_maxtext(*document, std::stoll(row.at("n_devices")));
-  REQUIRE_MESSAGE(step.ok(), (step.ok() ? "" : to_text(step.error())));
-  return *step;
+  return step_of(maxtext_keys(row), std::stoll(row.at("n_devices")), row.at("id") + ".yml");
 }
 
 }  // namespace spillway::testing

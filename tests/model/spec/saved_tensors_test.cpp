@@ -5,19 +5,13 @@
 #include <algorithm>
 #include <string>
 
-#include "model/spec/read_maxtext.h"
 #include "model/spec/remat_policy.h"
+#include "tests/support/spec_step.h"
 
 namespace spillway {
 namespace {
 
-StepSpec step_of(const std::string& settings, std::int64_t devices) {
-  const auto document = parse_yaml(settings, "run.yml");
-  REQUIRE(document.ok());
-  const auto step = read_maxtext(*document, devices);
-  REQUIRE_MESSAGE(step.ok(), (step.ok() ? "" : to_text(step.error())));
-  return *step;
-}
+using testing::step_of;
 
 const char* const k405b =
     "{model_name: llama3.1-405b, per_device_batch_size: 2, max_target_length: 8192}";

@@ -10,20 +10,14 @@
 #include "model/memory/memory_report.h"
 #include "model/program/validate.h"
 #include "model/residuals/residuals.h"
-#include "model/spec/read_maxtext.h"
 #include "model/spec/saved_tensors.h"
 #include "model/spec/weights.h"
+#include "tests/support/spec_step.h"
 
 namespace spillway {
 namespace {
 
-StepSpec step_of(const std::string& settings, std::int64_t devices) {
-  const auto document = parse_yaml(settings, "run.yml");
-  REQUIRE(document.ok());
-  const auto step = read_maxtext(*document, devices);
-  REQUIRE_MESSAGE(step.ok(), (step.ok() ? "" : to_text(step.error())));
-  return *step;
-}
+using testing::step_of;
 
 const std::string kToy =
     "decoder_block: llama2\nbase_emb_dim: 256\nbase_num_query_heads: 8\nbase_num_kv_heads: 2\n"

@@ -13,16 +13,15 @@
 #include "sim/simulate.h"
 #include "tests/golden.h"
 #include "tests/support/corpus_models.h"
+#include "tests/support/spec_step.h"
 
 namespace spillway {
 namespace {
 
+using testing::step_of;
+
 HardwareProfile machine(const std::string& id) {
   return find_profile(id, {{testing::source_path("hw_profiles")}}).value();
-}
-
-StepSpec step_of(const std::string& keys, std::int64_t devices) {
-  return read_maxtext(parse_yaml(keys, "run.yml").value(), devices).value();
 }
 
 StepEstimate estimate_of(const StepSpec& step, const HardwareProfile& profile) {

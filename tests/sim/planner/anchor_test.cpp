@@ -11,6 +11,7 @@
 #include "sim/planner/rerun.h"
 #include "sim/rewrite/recompute.h"
 #include "tests/sim/planner/example.h"
+#include "tests/support/all_policies.h"
 
 namespace spillway {
 namespace {
@@ -138,16 +139,7 @@ TEST_CASE("anchored, the search finds what going through every policy finds, by 
     const Anchor anchor = anchor_of(example, factor);
     const Evaluator evaluator =
         anchored(example, anchor, {.hbm_limit = Bytes(std::int64_t{130} << 30)});
-    std::vector<Policy> policies = {{}};
-    for (const Handle& handle : evaluator.handles()) {
-      std::vector<Policy> longer;
-      for (const Policy& policy : policies)
-        for (const Choice choice : choices_of(handle)) {
-          longer.push_back(policy);
-          longer.back().push_back(choice);
-        }
-      policies = std::move(longer);
-    }
+    const std::vector<Policy> policies = testing::all_policies(evaluator.handles());
     CaseBook book(evaluator, evaluator.default_order(), 2);
     REQUIRE(!book.simulate(policies));
     PolicyBounds bounds(evaluator);

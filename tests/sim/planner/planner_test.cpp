@@ -12,10 +12,12 @@
 #include "tests/model/diagnostics/annotated_scan.h"
 #include "tests/model/residuals/toy_scan.h"
 #include "tests/sim/planner/example.h"
+#include "tests/support/all_policies.h"
 
 namespace spillway {
 namespace {
 
+using testing::all_policies;
 using testing::Example;
 using testing::Fetch;
 using testing::read_example;
@@ -68,21 +70,6 @@ std::vector<Named> examples() {
 
 PlanResult plan_of(const Evaluator& evaluator, const PlanOptions& options = {}) {
   return value_or_fail(make_plan(evaluator, options));
-}
-
-/// Every policy.
-std::vector<Policy> all_policies(const std::vector<Handle>& handles) {
-  std::vector<Policy> policies = {{}};
-  for (const Handle& handle : handles) {
-    std::vector<Policy> longer;
-    for (const Policy& policy : policies)
-      for (const Choice choice : choices_of(handle)) {
-        longer.push_back(policy);
-        longer.back().push_back(choice);
-      }
-    policies = std::move(longer);
-  }
-  return policies;
 }
 
 /// As the planner does: the compiled policy in its own order, others in XLA's.

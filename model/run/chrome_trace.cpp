@@ -49,7 +49,8 @@ class TraceReader {
       if (text_of(event, "name") == "process_name") processes_[*pid] = text_of(*args, "name");
       if (text_of(event, "name") == "thread_name") threads_[key] = text_of(*args, "name");
     }
-    if (phase == "X") take_slice(event, key, args == event.end() ? Json() : *args);
+    static const Json kNone;
+    if (phase == "X") take_slice(event, key, args == event.end() ? kNone : *args);
   }
 
   /// Names of processes and threads may come last.
@@ -69,7 +70,7 @@ class TraceReader {
       run.notes.push_back({format_count(copies_without_size_) + " copies do not say their size",
                            "they give no rate"});
     if (on_devices.events.empty()) return;
-    summarize(on_devices, run);
+    summarize(std::move(on_devices), run);
   }
 
  private:

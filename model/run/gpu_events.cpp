@@ -19,11 +19,11 @@ bool crosses_link(const GpuEvent& event) {
 
 /// Times in which at least one event of a kind ran on a device, in order and apart.
 using Spans = std::vector<std::pair<SimTime, SimTime>>;
+using DeviceSpans = std::map<std::int64_t, Spans>;
 
 template <typename IsMeant>
-std::map<std::int64_t, Spans> spans_of(const std::vector<GpuEvent>& by_start,
-                                       const IsMeant& is_meant) {
-  std::map<std::int64_t, Spans> result;
+DeviceSpans spans_of(const std::vector<GpuEvent>& by_start, const IsMeant& is_meant) {
+  DeviceSpans result;
   for (const GpuEvent& event : by_start) {
     if (!is_meant(event)) continue;
     Spans& spans = result[event.device];
@@ -45,15 +45,13 @@ SimTime overlap(const GpuEvent& event, const Spans& spans) {
   return total;
 }
 
-std::vector<MeasuredStream> find_streams(const GpuEvents& all,
-                                         const std::vector<GpuEvent>& events) {
-  auto spans = spans_of(events, is_kernel);
+std::vector<MeasuredStream> find_streams(const GpuEvents& all, DeviceSpans& kernels) {
   struct Sum {
     std::int64_t kernels = 0, copies = 0;
     SimTime kernel, copy, beside;
   };
   std::map<std::pair<std::int64_t, std::string_view>, Sum> sums;
-  for (const GpuEvent& event : events) {
+  for (const GpuEvent& event : all.events) {
     Sum& sum = sums[{event.device, all.names[event.stream]}];
     if (event.kind == GpuEvent::Kind::kKernel) {
       ++sum.kernels;
@@ -62,7 +60,7 @@ std::vector<MeasuredStream> find_streams(const GpuEvents& all,
     if (!crosses_link(event)) continue;
     ++sum.copies;
     sum.copy += length_of(event);
-    sum.beside += overlap(event, spans[event.device]);
+    sum.beside += overlap(event, kernels[event.device]);
   }
   std::vector<MeasuredStream> streams;
   for (const auto& [stream, sum] : sums)
@@ -71,15 +69,14 @@ std::vector<MeasuredStream> find_streams(const GpuEvents& all,
   return streams;
 }
 
-std::vector<MeasuredCopy> find_copies(const GpuEvents& all, const std::vector<GpuEvent>& events) {
+std::vector<MeasuredCopy> find_copies(const GpuEvents& all, DeviceSpans& kernels) {
   const auto copies_of = [](CopyKind kind) {
     return [kind](const GpuEvent& event) { return crosses_link(event) && event.copy == kind; };
   };
-  auto kernels = spans_of(events, is_kernel);
-  auto in = spans_of(events, copies_of(CopyKind::kHostToDevice));
-  auto out = spans_of(events, copies_of(CopyKind::kDeviceToHost));
+  auto in = spans_of(all.events, copies_of(CopyKind::kHostToDevice));
+  auto out = spans_of(all.events, copies_of(CopyKind::kDeviceToHost));
   std::vector<MeasuredCopy> copies;
-  for (const GpuEvent& event : events) {
+  for (const GpuEvent& event : all.events) {
     if (event.kind != GpuEvent::Kind::kCopy) continue;
     MeasuredCopy copy;
     copy.kind = event.copy;
@@ -155,14 +152,15 @@ RunNameId RunNames::intern(std::string_view name) {
   return id;
 }
 
-void summarize(const GpuEvents& all, MeasuredRun& run) {
-  std::vector<GpuEvent> events = all.events;
+void summarize(GpuEvents all, MeasuredRun& run) {
+  std::vector<GpuEvent>& events = all.events;
   std::ranges::stable_sort(events, {}, &GpuEvent::start);
+  DeviceSpans kernels = spans_of(events, is_kernel);
   Executions executions = find_executions(all.names, events);
   run.instructions = std::move(executions.instructions);
   run.modules = std::move(executions.modules);
-  run.copies = find_copies(all, events);
-  run.streams = find_streams(all, events);
+  run.copies = find_copies(all, kernels);
+  run.streams = find_streams(all, kernels);
   describe(events, run);
   describe_overlap(run);
 }

@@ -55,6 +55,6 @@ struct GpuEvents {
 /// by their kernels: those of one instruction that follow one another on a stream are one execution
 /// until the first kernel's name comes again; a module begins anew with its first instruction that
 /// runs once a step.
-void summarize(const GpuEvents& events, MeasuredRun& run);
+void summarize(GpuEvents all, MeasuredRun& run);
 
 }  // namespace spillway

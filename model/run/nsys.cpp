@@ -29,8 +29,8 @@ class NsysReader {
     if (has_table("StringTable") && !has_table("StringIds"))
       return error_in_file(run_.path, "is an export of nvprof, whose tables are others",
                            "profile with nsys, and export with nsys export --type sqlite");
-    owners_ = find_launch_owners(file_, tables_, all_.names);
     read_strings();
+    owners_ = find_launch_owners(file_, tables_, strings_, all_.names);
     read_kernels();
     read_copies();
     read_fills();
@@ -41,7 +41,7 @@ class NsysReader {
                                : "profile with nsys --trace=cuda,nvtx");
     run_.notes.insert(run_.notes.end(), owners_.notes.begin(), owners_.notes.end());
     name_devices();
-    summarize(all_, run_);
+    summarize(std::move(all_), run_);
     if (owners_.ranges > 0)
       run_.read.push_back(format_count(owners_.ranges) + " NVTX ranges of XLA");
     return std::move(run_);

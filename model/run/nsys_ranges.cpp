@@ -30,8 +30,9 @@ std::string_view field(std::string_view text, std::string_view key) {
 
 class RangeReader {
  public:
-  RangeReader(const SqliteFile& file, const NsysTables& tables, RunNames& names)
-      : file_(file), tables_(tables), names_(names) {}
+  RangeReader(const SqliteFile& file, const NsysTables& tables,
+              const std::map<std::int64_t, std::string>& strings, RunNames& names)
+      : file_(file), tables_(tables), strings_(strings), names_(names) {}
 
   LaunchOwners run() {
     read_ranges();
@@ -43,18 +44,6 @@ class RangeReader {
   }
 
  private:
-  /// Texts of ranges are in the row or in the table of strings.
-  std::map<std::int64_t, std::string> xla_strings() const {
-    std::map<std::int64_t, std::string> strings;
-    for (const std::string& table : tables_.versions_of("StringIds"))
-      (void)file_.each(tables_.select(table, {"id", "value"}), [&](const SqliteRow& row) {
-        const std::string_view text = row.text(1);
-        if (is_of_xla(text))
-          if (const auto id = row.integer(0)) strings.emplace(*id, text);
-      });
-    return strings;
-  }
-
   static bool is_of_xla(std::string_view text) {
     return text.find("Thunk:#") != std::string_view::npos ||
            text.find("XlaModule:#") != std::string_view::npos;
@@ -68,11 +57,10 @@ class RangeReader {
                                "nsys --trace=cuda,nvtx"});
       return;
     }
-    const auto strings = xla_strings();
     for (const std::string& table : found)
       if (auto error =
               file_.each(tables_.select(table, {"start", "end", "globalTid", "text", "textId"}),
-                         [&](const SqliteRow& row) { read_range(row, strings); }))
+                         [&](const SqliteRow& row) { read_range(row); }))
         result_.notes.push_back({table + ": " + error->text, "what stands before is read"});
     if (result_.ranges == 0)
       result_.notes.push_back(
@@ -80,13 +68,14 @@ class RangeReader {
            "kernels and copies are not known by HLO instruction: was it JAX that ran?"});
   }
 
-  void read_range(const SqliteRow& row, const std::map<std::int64_t, std::string>& strings) {
+  /// Its text is in the row or in the table of strings.
+  void read_range(const SqliteRow& row) {
     const auto start = row.integer(0), end = row.integer(1), thread = row.integer(2);
     if (!start || !end || !thread) return;
     std::string_view text = row.text(3);
     if (text.empty())
       if (const auto id = row.integer(4))
-        if (const auto string = strings.find(*id); string != strings.end()) text = string->second;
+        if (const auto string = strings_.find(*id); string != strings_.end()) text = string->second;
     if (!is_of_xla(text)) return;
     const bool is_thunk = text.find("Thunk:#") != std::string_view::npos;
     const std::string_view name = field(text, is_thunk ? "hlo_op" : "hlo_module");
@@ -144,6 +133,7 @@ class RangeReader {
 
   const SqliteFile& file_;
   const NsysTables& tables_;
+  const std::map<std::int64_t, std::string>& strings_;
   RunNames& names_;
   std::map<std::int64_t, std::vector<Range>> ranges_;     ///< by thread
   std::map<std::int64_t, std::vector<Launch>> launches_;  ///< by thread
@@ -154,8 +144,10 @@ class RangeReader {
 
 std::int64_t process_of(std::int64_t global_id) { return global_id / 0x1000000 % 0x1000000; }
 
-LaunchOwners find_launch_owners(const SqliteFile& file, const NsysTables& tables, RunNames& names) {
-  return RangeReader(file, tables, names).run();
+LaunchOwners find_launch_owners(const SqliteFile& file, const NsysTables& tables,
+                                const std::map<std::int64_t, std::string>& strings,
+                                RunNames& names) {
+  return RangeReader(file, tables, strings, names).run();
 }
 
 }  // namespace spillway

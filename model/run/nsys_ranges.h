@@ -32,6 +32,9 @@ struct LaunchOwners {
 /// The process of a globalTid or globalPid.
 std::int64_t process_of(std::int64_t global_id);
 
-LaunchOwners find_launch_owners(const SqliteFile& file, const NsysTables& tables, RunNames& names);
+/// `strings` are the file's texts by their ids.
+LaunchOwners find_launch_owners(const SqliteFile& file, const NsysTables& tables,
+                                const std::map<std::int64_t, std::string>& strings,
+                                RunNames& names);
 
 }  // namespace spillway

@@ -186,7 +186,7 @@ Result<MeasuredRun> parse_xplane(std::string_view bytes, const std::string& path
         {format_count(copies_without_size) + " copies do not say their size", "they give no rate"});
   for (const std::string& error : space.errors())
     run.notes.push_back({"the profiler reports: " + printable_line(error), ""});
-  summarize(all, run);
+  summarize(std::move(all), run);
   return run;
 }
 

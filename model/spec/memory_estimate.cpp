@@ -15,18 +15,15 @@ struct Layer {
   double backward_live = 0;  ///< bytes beside stacks at the peak of the backward body
 };
 
-/// Sums over the state's arrays that the phases need.
-struct Arrays {
-  double turned = 0;     ///< parameters laid out anew for the loops
-  double gradients = 0;  ///< of layers
-  double update = 0;     ///< gradients cut to the norm, and turned
-  double outer_gradients = 0;
-};
-
 class Estimator {
  public:
-  Estimator(const StepSpec& step, const StepTextOptions& options)
-      : step_(step), model_(step.model), keeps_exponentials_(options.keeps_exponentials) {
+  Estimator(const StepSpec& step, const WeightSums& weights, const std::vector<SavedTensor>& values,
+            const StepTextOptions& options)
+      : step_(step),
+        model_(step.model),
+        weights_(weights),
+        values_(values),
+        keeps_exponentials_(options.keeps_exponentials) {
     b_ = static_cast<double>(step.local_batch());
     s_ = static_cast<double>(step.local_sequence());
     t_ = b_ * s_;
@@ -34,13 +31,12 @@ class Estimator {
     activation_ = element_bits(step.precision.activations) / 8.0;
   }
 
-  Result<MemoryEstimate> run();
+  MemoryEstimate run();
 
  private:
   bool saves(std::string_view name) const {
     return choice_of(step_, name) != SaveChoice::kRecompute;
   }
-  std::optional<Error> add_weights(MemoryEstimate& out);
   Layer layer_of(std::size_t group) const;
   double experts_live(const MoeSpec& moe, double width) const;
   void add_products(MemoryEstimate& out, const std::vector<Layer>& layers) const;
@@ -48,49 +44,12 @@ class Estimator {
 
   const StepSpec& step_;
   const ModelSpec& model_;
+  const WeightSums& weights_;
+  const std::vector<SavedTensor>& values_;
   bool keeps_exponentials_;
   double b_, s_, t_, tp_, activation_;
-  Arrays arrays_;
-  std::vector<double> whole_;  ///< by group: elements of a layer's weights on one tensor share
-  double turned_stacks_ = 0;   ///< what experts made, saved, a second time
+  double turned_stacks_ = 0;  ///< what experts made, saved, a second time
 };
-
-std::optional<Error> Estimator::add_weights(MemoryEstimate& out) {
-  const Precision& precision = step_.precision;
-  whole_.assign(model_.groups.size(), 0);
-  for (const WeightArray& array : list_weights(step_)) {
-    double local = 1;
-    const auto dims = local_dims(array, step_.mesh);
-    if (!dims.ok()) return dims.error();
-    for (const std::int64_t dim : *dims) local *= static_cast<double>(dim);
-    const double bytes = local * element_bits(array.type) / 8;
-    add_to_state(step_, array, *dims, out.state);
-    if (array.group >= 0 && array.is_parameter) {
-      double whole =
-          static_cast<double>(array.elements()) /
-          static_cast<double>(model_.groups[static_cast<std::size_t>(array.group)].layers);
-      for (const WeightAxis axis : array.axes) {
-        if (axis == WeightAxis::kHeads || axis == WeightAxis::kMlp || axis == WeightAxis::kMlpMoe)
-          whole /= tp_;
-        if (axis == WeightAxis::kExperts && step_.dispatch != Dispatch::kCapacity)
-          whole /= static_cast<double>(step_.mesh[MeshAxis::kExpert]);
-      }
-      whole_[static_cast<std::size_t>(array.group)] += whole;
-      if (array.dims.size() > 2) arrays_.turned += bytes;
-    }
-    if (!array.trained) continue;
-    const double gradient = local * element_bits(precision.gradients) / 8;
-    const bool turned = array.group >= 0 && array.dims.size() > 2;
-    (array.group >= 0 ? arrays_.gradients : arrays_.outer_gradients) +=
-        array.group >= 0 ? gradient : local * activation_;
-    if (turned && step_.clips_gradients) {
-      arrays_.update += gradient;
-      if (array.role == WeightRole::kMlpOut || array.role == WeightRole::kOut)
-        arrays_.update += gradient;
-    }
-  }
-  return std::nullopt;
-}
 
 /// Rows, masks and weights of experts at the peak of the backward body.
 double Estimator::experts_live(const MoeSpec& moe, double width) const {
@@ -118,7 +77,7 @@ Layer Estimator::layer_of(std::size_t group) const {
   const double kv = (a.latent ? heads : static_cast<double>(a.kv_heads) / tp_);
   const double qk = static_cast<double>(a.head_dim), value = static_cast<double>(a.value_dim);
   Layer layer;
-  layer.gathered = whole_[group] * activation_;
+  layer.gathered = weights_.whole[group] * activation_;
 
   // Products: each weight once a token; of experts those that its rows pass. Latent ones have a
   // part to a rank ("down") and a part from it.
@@ -183,15 +142,17 @@ void Estimator::add_peak(MemoryEstimate& out, const std::vector<Layer>& layers) 
   const double logits = tokens * vocabulary;
   const double head = d * vocabulary * activation_;
   const double arguments =
-      static_cast<double>((out.state.params + out.state.optimizer + out.state.other).value()) +
+      static_cast<double>(
+          (weights_.state.params + weights_.state.optimizer + weights_.state.other).value()) +
       16 * t_ * static_cast<double>(step_.accumulation);
   // State on the host comes back for the update.
   const double away =
-      static_cast<double>(((step_.optimizer_on_host ? out.state.optimizer : Bytes(0)) +
-                           (step_.params_on_host ? out.state.params : Bytes(0)))
+      static_cast<double>(((step_.optimizer_on_host ? weights_.state.optimizer : Bytes(0)) +
+                           (step_.params_on_host ? weights_.state.params : Bytes(0)))
                               .value());
-  double base = arguments - away + arrays_.turned + static_cast<double>(out.saved.device.value());
-  if (step_.accumulation > 1) base += arrays_.gradients + arrays_.outer_gradients * 4 / activation_;
+  double base = arguments - away + weights_.turned + static_cast<double>(out.saved.device.value());
+  if (step_.accumulation > 1)
+    base += weights_.gradients + weights_.outer_gradients * 4 / activation_;
   const double one_hot = step_.embeds_by_product && b_ == 1 ? t_ * vocabulary : 0;
   double loss = base + one_hot + head + 2 * logits * activation_ +
                 (keeps_exponentials_ ? 4 * logits : 0) + 2 * t_ * d * activation_ / tp_;
@@ -201,8 +162,8 @@ void Estimator::add_peak(MemoryEstimate& out, const std::vector<Layer>& layers) 
   for (const Layer& layer : layers) live = std::max(live, layer.backward_live);
   // One of the head's gradient and its operand waits behind the loop.
   const double waits = std::min(head, logits * activation_);
-  const double backward = base + one_hot + arrays_.gradients + live + waits;
-  const double update = arguments + arrays_.gradients + arrays_.outer_gradients + arrays_.update;
+  const double backward = base + one_hot + weights_.gradients + live + waits;
+  const double update = arguments + weights_.gradients + weights_.outer_gradients + weights_.update;
   // What experts made is turned as a whole between the loops.
   const double turned = base + one_hot + turned_stacks_ + logits * activation_;
   const double most = std::max({loss, backward, update, turned});
@@ -226,12 +187,12 @@ void Estimator::add_products(MemoryEstimate& out, const std::vector<Layer>& laye
   out.products = Flops(products * static_cast<double>(step_.accumulation));
 }
 
-Result<MemoryEstimate> Estimator::run() {
+MemoryEstimate Estimator::run() {
   MemoryEstimate out;
-  if (auto wrong = add_weights(out)) return *wrong;
+  out.state = weights_.state;
   std::vector<Layer> layers;
   for (std::size_t g = 0; g < model_.groups.size(); ++g) layers.push_back(layer_of(g));
-  for (const SavedTensor& tensor : list_saved_tensors(step_)) {
+  for (const SavedTensor& tensor : values_) {
     if (!tensor.is_needed) continue;
     const SaveChoice choice = choice_of(step_, tensor);
     const std::int64_t count =
@@ -243,8 +204,8 @@ Result<MemoryEstimate> Estimator::run() {
     if (choice == SaveChoice::kHost) out.saved.host += tensor.bytes_per_layer() * count;
   }
   out.host = out.saved.host;
-  if (step_.optimizer_on_host) out.host += out.state.optimizer;
-  if (step_.params_on_host) out.host += out.state.params;
+  if (step_.optimizer_on_host) out.host += weights_.state.optimizer;
+  if (step_.params_on_host) out.host += weights_.state.params;
   add_peak(out, layers);
   add_products(out, layers);
   return out;
@@ -266,8 +227,54 @@ std::string_view name_of(PeakPhase phase) {
   return "";
 }
 
+Result<WeightSums> sum_weights(const StepSpec& step) {
+  const double shares = static_cast<double>(step.mesh.tensor_shares());
+  WeightSums sums;
+  sums.whole.assign(step.model.groups.size(), 0);
+  for (const WeightArray& array : list_weights(step)) {
+    double local = 1;
+    const auto dims = local_dims(array, step.mesh);
+    if (!dims.ok()) return dims.error();
+    for (const std::int64_t dim : *dims) local *= static_cast<double>(dim);
+    const double bytes = local * element_bits(array.type) / 8;
+    add_to_state(step, array, *dims, sums.state);
+    if (array.group >= 0 && array.is_parameter) {
+      double whole =
+          static_cast<double>(array.elements()) /
+          static_cast<double>(step.model.groups[static_cast<std::size_t>(array.group)].layers);
+      for (const WeightAxis axis : array.axes) {
+        if (axis == WeightAxis::kHeads || axis == WeightAxis::kMlp || axis == WeightAxis::kMlpMoe)
+          whole /= shares;
+        if (axis == WeightAxis::kExperts && step.dispatch != Dispatch::kCapacity)
+          whole /= static_cast<double>(step.mesh[MeshAxis::kExpert]);
+      }
+      sums.whole[static_cast<std::size_t>(array.group)] += whole;
+      if (array.dims.size() > 2) sums.turned += bytes;
+    }
+    if (!array.trained) continue;
+    const double gradient = local * element_bits(step.precision.gradients) / 8;
+    const bool turned = array.group >= 0 && array.dims.size() > 2;
+    (array.group >= 0 ? sums.gradients : sums.outer_gradients) +=
+        array.group >= 0 ? gradient : local * element_bits(step.precision.activations) / 8.0;
+    if (turned && step.clips_gradients) {
+      sums.update += gradient;
+      if (array.role == WeightRole::kMlpOut || array.role == WeightRole::kOut)
+        sums.update += gradient;
+    }
+  }
+  return sums;
+}
+
+MemoryEstimate estimate_memory(const StepSpec& step, const WeightSums& weights,
+                               const std::vector<SavedTensor>& values,
+                               const StepTextOptions& options) {
+  return Estimator(step, weights, values, options).run();
+}
+
 Result<MemoryEstimate> estimate_memory(const StepSpec& step, const StepTextOptions& options) {
-  return Estimator(step, options).run();
+  const Result<WeightSums> weights = sum_weights(step);
+  if (!weights.ok()) return weights.error();
+  return estimate_memory(step, *weights, list_saved_tensors(step), options);
 }
 
 }  // namespace spillway

@@ -122,17 +122,7 @@ HloValue LayerText::experts(const HloValue& normed, const HloValues& residuals) 
   const HloValue out = product(block_, hidden, wo, {.a_dim = 2, .b_dim = 1, .batch = 1});
   save("moe_mlpwo", out);
   block_.set_source("");
-  HloValue combined;
-  if (step_.dispatch == Dispatch::kCapacity) {
-    const std::int64_t c = expert_capacity(step_, moe);
-    HloFusion order(block_, "loop_transpose_fusion");
-    const HloValue x = order.view(order.in(out), {moe.experts, b_, c, d_});
-    const HloValue placed =
-        block_.view(order.finish(order.transpose(x, {1, 0, 2, 3})), {b_, moe.experts * c, d_});
-    combined = product(block_, routing.mask, placed, {.a_dim = 2, .b_dim = 1, .batch = 1});
-  } else {
-    combined = from_experts(out, routing);
-  }
+  const HloValue combined = from_experts(out, routing);
   HloValues parts = residuals;
   parts.push_back(combined);
   if (moe.shared > 0) parts.push_back(mlp(normed, "shared_experts", {}));
@@ -150,6 +140,15 @@ HloValue LayerText::experts(const HloValue& normed, const HloValues& residuals) 
 
 /// Rows back to their tokens, weighted and summed.
 HloValue LayerText::from_experts(const HloValue& rows, const Routing& routing) {
+  if (step_.dispatch == Dispatch::kCapacity) {
+    const MoeSpec& moe = *layers_.moe;
+    const std::int64_t places = expert_capacity(step_, moe);
+    HloFusion order(block_, "loop_transpose_fusion");
+    const HloValue x = order.view(order.in(rows), {moe.experts, b_, places, d_});
+    const HloValue placed =
+        block_.view(order.finish(order.transpose(x, {1, 0, 2, 3})), {b_, moe.experts * places, d_});
+    return product(block_, routing.mask, placed, {.a_dim = 2, .b_dim = 1, .batch = 1});
+  }
   const std::int64_t count = element_count(rows.array) / d_;
   const HloValue sent =
       all_to_all(block_, step_.mesh, {MeshAxis::kExpert}, block_.view(rows, {count, d_}));
@@ -219,17 +218,7 @@ HloValue LayerText::experts_backward(const HloValue& gradient, const HloValue& n
   set_gradient(path + "wi_0", product(block_, rows, made[0], over_rows));
   set_gradient(path + "wi_1", product(block_, rows, made[1], over_rows));
   set_gradient(path + "wo", product(block_, made[2], drows, over_rows));
-  HloValue back;
-  if (places) {
-    const std::int64_t c = expert_capacity(step_, moe);
-    HloFusion order(block_, "loop_transpose_fusion");
-    const HloValue x = order.view(order.in(dx), {moe.experts, b_, c, d_});
-    const HloValue placed =
-        block_.view(order.finish(order.transpose(x, {1, 0, 2, 3})), {b_, moe.experts * c, d_});
-    back = product(block_, routing.mask, placed, {.a_dim = 2, .b_dim = 1, .batch = 1});
-  } else {
-    back = from_experts(dx, routing);
-  }
+  const HloValue back = from_experts(dx, routing);
   HloFusion slope(block_, "loop_multiply_fusion");
   HloValue through =
       slope.binary("multiply", slope.view(slope.in(dweights), routing.logits.array.dims),

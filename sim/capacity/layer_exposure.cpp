@@ -1,6 +1,7 @@
 #include "sim/capacity/layer_exposure.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "model/spec/remat_policy.h"
 
@@ -100,7 +101,7 @@ Seconds beyond(Seconds time, Seconds behind) { return std::max(time - behind, Se
 }  // namespace
 
 LayerExposure layer_exposure(const StepSpec& step, const LayerTimes& times,
-                             const std::vector<SavedTensor>& saved, const HostRates& rates) {
+                             std::span<const SavedTensor> saved, const HostRates& rates) {
   LayerExposure result;
   const StageTimes sum = times.sum();
   Seconds first_gather, first_backward, last_reduction;

@@ -8,7 +8,7 @@
 //   hidden layer [==== back ====]..feed forward waits
 #pragma once
 
-#include <vector>
+#include <span>
 
 #include "model/cost/host_rates.h"
 #include "model/spec/saved_tensors.h"
@@ -25,6 +25,6 @@ struct LayerExposure {
 /// begin when the backward layer does. A weight that is needed before anything runs is waited for,
 /// and so is the gradient that comes last.
 LayerExposure layer_exposure(const StepSpec& step, const LayerTimes& times,
-                             const std::vector<SavedTensor>& saved, const HostRates& rates);
+                             std::span<const SavedTensor> saved, const HostRates& rates);
 
 }  // namespace spillway

@@ -22,9 +22,9 @@ class Layer {
   LayerTimes times(const TokenGroups& groups) const {
     LayerTimes result;
     add_products(result);
-    result[LayerStage::kAttention].forward += attention(false);
-    result[LayerStage::kAttention].again += attention(false);
-    result[LayerStage::kAttention].backward += attention(true);
+    StageTimes& attends = result[LayerStage::kAttention];
+    attends.forward = attends.again = attention(false);
+    attends.backward = attention(true);
     add_dispatch(result);
     add_elements(result);
     add_weights(result);

@@ -58,7 +58,7 @@ struct LayerWork {
 GroupLayout layout_along(const Mesh& mesh, const std::vector<MeshAxis>& axes,
                          const Topology& topology);
 
-/// Of group number `group`, of a mesh that splits every array (count_state says whether it does).
+/// Of group number `group`, of a mesh that splits every array (sum_weights says whether it does).
 LayerWork make_layer_work(const StepSpec& step, int group, const Topology& topology);
 
 }  // namespace spillway

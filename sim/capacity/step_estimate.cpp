@@ -1,10 +1,10 @@
 #include "sim/capacity/step_estimate.h"
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "model/cost/host_rates.h"
-#include "model/cost/replica_groups.h"
 #include "model/spec/memory_estimate.h"
 #include "model/spec/saved_tensors.h"
 #include "model/spec/weights.h"
@@ -17,7 +17,7 @@ namespace spillway {
 struct StepEstimator::Facts {
   const HardwareProfile* profile = nullptr;
   std::vector<LayerWork> groups;
-  StateBytes state;
+  WeightSums weights;
   HostRates rates;
   TokenGroups token_groups;
   GroupLayout data_group;
@@ -39,11 +39,7 @@ Bytes whole(double bytes) { return Bytes(static_cast<std::int64_t>(bytes)); }
 class StepSum {
  public:
   StepSum(const StepEstimator::Facts& facts, const StepSpec& step)
-      : facts_(facts), step_(step), profile_(*facts.profile), values_(facts.groups.size()) {
-    for (SavedTensor& tensor : list_saved_tensors(step))
-      if (tensor.is_needed)
-        values_[static_cast<std::size_t>(tensor.group)].push_back(std::move(tensor));
-  }
+      : facts_(facts), step_(step), profile_(*facts.profile), values_(list_saved_tensors(step)) {}
 
   StepEstimate run();
 
@@ -52,12 +48,20 @@ class StepSum {
   void add_loss();
   void add_update();
   void add_memory(StepEstimate& result) const;
+  /// They are listed group after group.
+  std::span<const SavedTensor> values_of(std::size_t group) const {
+    const auto is_of_group = [group](const SavedTensor& tensor) {
+      return static_cast<std::size_t>(tensor.group) == group;
+    };
+    const auto first = std::ranges::find_if(values_, is_of_group);
+    return {first, std::find_if_not(first, values_.end(), is_of_group)};
+  }
   double logits() const { return static_cast<double>(step_.local_tokens()) * facts_.vocabulary; }
 
   const StepEstimator::Facts& facts_;
   const StepSpec& step_;
   const HardwareProfile& profile_;
-  std::vector<std::vector<SavedTensor>> values_;  ///< of each group, that the backward pass reads
+  const std::vector<SavedTensor> values_;
   KernelSum kernels_;
   Seconds recomputed_, collectives_, copies_;
 };
@@ -73,15 +77,16 @@ void StepSum::add_layers(std::size_t group) {
   kernels += sum.backward;
   // Each value saved on the device is copied into its stack, and out again.
   Bytes saved;
-  for (const SavedTensor& tensor : values_[group])
-    if (choice_of(step_, tensor) == SaveChoice::kDevice) saved += tensor.bytes_per_layer();
+  for (const SavedTensor& tensor : values_of(group))
+    if (tensor.is_needed && choice_of(step_, tensor) == SaveChoice::kDevice)
+      saved += tensor.bytes_per_layer();
   const KernelSum copies = element_kernels(2 * static_cast<double>(saved.value()), 2, profile_);
   kernels += copies;
   kernels += copies;
   kernels *= layers;
   kernels_ += kernels;
   recomputed_ += sum.again.time * layers;
-  const LayerExposure exposed = layer_exposure(step_, times, values_[group], facts_.rates);
+  const LayerExposure exposed = layer_exposure(step_, times, values_of(group), facts_.rates);
   collectives_ += exposed.collectives * layers;
   copies_ += (exposed.offloads + exposed.reloads) * layers;
 }
@@ -109,21 +114,22 @@ void StepSum::add_loss() {
 void StepSum::add_update() {
   const double elements = facts_.layer_elements + facts_.table_elements;
   // Norm of the gradients, clipping, weights and moments read and written.
-  const double state = static_cast<double>((facts_.state.params + facts_.state.optimizer).value());
-  const double gradients = static_cast<double>(facts_.state.gradients.value());
+  const double state =
+      static_cast<double>((facts_.weights.state.params + facts_.weights.state.optimizer).value());
+  const double gradients = static_cast<double>(facts_.weights.state.gradients.value());
   kernels_ +=
       element_kernels(2 * state + (step_.clips_gradients ? 2 : 1) * gradients, 40, profile_);
   collectives_ +=
       collective_time(CollectiveKind::kAllReduce, 4 * elements, facts_.data_group, profile_);
   const double moved =
-      (step_.optimizer_on_host ? static_cast<double>(facts_.state.optimizer.value()) : 0) +
-      (step_.params_on_host ? static_cast<double>(facts_.state.params.value()) : 0);
+      (step_.optimizer_on_host ? static_cast<double>(facts_.weights.state.optimizer.value()) : 0) +
+      (step_.params_on_host ? static_cast<double>(facts_.weights.state.params.value()) : 0);
   copies_ += whole(moved) / facts_.rates.each_of_both;
 }
 
 void StepSum::add_memory(StepEstimate& result) const {
-  // A mesh that splits the arrays splits them whatever the batch.
-  const MemoryEstimate memory = estimate_memory(step_, facts_.text_options).value();
+  const MemoryEstimate memory =
+      estimate_memory(step_, facts_.weights, values_, facts_.text_options);
   const StateBytes& state = memory.state;
   result.state = state.other + (step_.optimizer_on_host ? Bytes(0) : state.optimizer) +
                  (step_.params_on_host ? Bytes(0) : state.params);
@@ -138,8 +144,8 @@ StepEstimate StepSum::run() {
   add_loss();
   // Gradients start as zeros, and those of each microbatch are added to the sum.
   if (step_.accumulation > 1)
-    kernels_ +=
-        element_kernels(4 * static_cast<double>(facts_.state.gradients.value()), 20, profile_);
+    kernels_ += element_kernels(4 * static_cast<double>(facts_.weights.state.gradients.value()), 20,
+                                profile_);
   const auto times = static_cast<double>(step_.accumulation);
   kernels_ *= times;
   recomputed_ = recomputed_ * times;
@@ -180,9 +186,9 @@ Result<StepEstimator> StepEstimator::make(const StepSpec& step, const HardwarePr
                                           const Topology& topology) {
   auto facts = std::make_unique<Facts>();
   facts->profile = &profile;
-  const Result<StateBytes> state = count_state(step);
-  if (!state.ok()) return state.error();
-  facts->state = *state;
+  Result<WeightSums> weights = sum_weights(step);
+  if (!weights.ok()) return weights.error();
+  facts->weights = std::move(*weights);
   for (std::size_t g = 0; g < step.model.groups.size(); ++g) {
     const LayerWork& work =
         facts->groups.emplace_back(make_layer_work(step, static_cast<int>(g), topology));

@@ -4,6 +4,7 @@
 
 #include "model/program/host_transfer.h"
 #include "model/residuals/crossing_values.h"
+#include "sim/rewrite/circular_control.h"
 #include "sim/rewrite/clone_called.h"
 #include "sim/rewrite/drop_dead.h"
 #include "sim/rewrite/recompute.h"
@@ -351,7 +352,7 @@ Program UnrolledRewrite::run(const std::vector<UnrolledChange>& changes) const {
     if (change.choice != Choice::kRecompute || why_not_recomputed(change.residual).empty())
       possible.push_back(change);
   if (possible.empty()) return program_;
-  return UnrolledEdit(*this, possible).run();
+  return without_circular_control(UnrolledEdit(*this, possible).run());
 }
 
 }  // namespace spillway

@@ -46,4 +46,13 @@ const PolicyCase& CaseBook::best() const {
   return *best_;
 }
 
+const PolicyCase& CaseBook::best(Bytes room) const {
+  const PolicyCase* found = nullptr;
+  for (const auto& [policy, outcome] : cases_)
+    if (outcome.peak_device <= room && is_allowed(evaluator_.handles(), policy) &&
+        (found == nullptr || is_better(outcome, *found)))
+      found = &outcome;
+  return found != nullptr ? *found : best();
+}
+
 }  // namespace spillway

@@ -38,6 +38,8 @@ class CaseBook {
   std::vector<PolicyCase> allowed() const;
   /// Of `allowed`, which must not be empty.
   const PolicyCase& best() const;
+  /// Of those that need no more HBM than `room`; of all where none does.
+  const PolicyCase& best(Bytes room) const;
 
  private:
   const Evaluator& evaluator_;

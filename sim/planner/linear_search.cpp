@@ -19,8 +19,8 @@ constexpr double kSecondsPerGibibyteAbove = 1e4;
 
 class Model {
  public:
-  Model(const Evaluator& evaluator, CaseBook& book)
-      : budget_(evaluator.budget()), book_(book), at_(book.best().policy) {
+  Model(const Evaluator& evaluator, Bytes room, CaseBook& book)
+      : budget_(evaluator.budget()), room_(room), book_(book), at_(book.best(room).policy) {
     for (const Handle& handle : evaluator.handles()) choices_.push_back(choices_of(handle));
   }
 
@@ -43,8 +43,7 @@ class Model {
               gibibytes(with.largest_block - at.largest_block)}});
       }
     }
-    problem_.limits = {gibibytes(budget_.room() - at.peak_device),
-                       gibibytes(budget_.host_room() - at.host),
+    problem_.limits = {gibibytes(room_ - at.peak_device), gibibytes(budget_.host_room() - at.host),
                        gibibytes(budget_.block.value_or(budget_.hbm) - at.largest_block)};
     problem_.penalty = kSecondsPerGibibyteAbove;
   }
@@ -72,7 +71,7 @@ class Model {
       host -= problem_.groups[k][option].uses[1];
       block -= problem_.groups[k][option].uses[2];
     }
-    if (outcome.fit.over_hbm > Bytes(0)) problem_.limits[0] -= std::max(device, 0.0);
+    if (outcome.peak_device > room_) problem_.limits[0] -= std::max(device, 0.0);
     if (outcome.host > budget_.host_room()) problem_.limits[1] -= std::max(host, 0.0);
     if (outcome.fit.over_block > Bytes(0)) problem_.limits[2] -= std::max(block, 0.0);
   }
@@ -85,6 +84,7 @@ class Model {
   }
 
   const Budget& budget_;
+  Bytes room_;
   CaseBook& book_;
   Policy at_;
   std::vector<std::vector<Choice>> choices_;
@@ -93,10 +93,10 @@ class Model {
 
 }  // namespace
 
-std::optional<Error> search_linearly(const Evaluator& evaluator, CaseBook& book) {
+std::optional<Error> search_linearly(const Evaluator& evaluator, Bytes room, CaseBook& book) {
   for (int models = 0; models < kModels; ++models) {
-    const Policy before = book.best().policy;
-    Model model(evaluator, book);
+    const Policy before = book.best(room).policy;
+    Model model(evaluator, room, book);
     if (auto wrong = model.simulate_shares()) return wrong;
     model.fill();
     for (int solutions = 0; solutions < kSolutions; ++solutions) {
@@ -105,7 +105,7 @@ std::optional<Error> search_linearly(const Evaluator& evaluator, CaseBook& book)
       if (auto wrong = book.simulate({policy})) return wrong;
       model.learn(policy);
     }
-    if (book.best().policy == before) break;
+    if (book.best(room).policy == before) break;
   }
   return std::nullopt;
 }

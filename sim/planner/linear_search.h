@@ -12,7 +12,10 @@
 
 namespace spillway {
 
-/// Simulates into `book`, which holds a policy that may be proposed.
-std::optional<Error> search_linearly(const Evaluator& evaluator, CaseBook& book);
+/// Simulates into `book`, which holds a policy that may be proposed, starting from the best of
+/// those that need no more HBM than `room`. With less room than the budget's another part of the
+/// policies is looked through: where memory fills, XLA stops hiding collectives, so that the
+/// fastest policy need not use what there is.
+std::optional<Error> search_linearly(const Evaluator& evaluator, Bytes room, CaseBook& book);
 
 }  // namespace spillway

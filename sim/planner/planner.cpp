@@ -10,12 +10,16 @@
 #include "sim/planner/baselines.h"
 #include "sim/planner/branch_and_bound.h"
 #include "sim/planner/linear_search.h"
+#include "sim/planner/local_search.h"
 #include "sim/planner/policy_bounds.h"
 
 namespace spillway {
 namespace {
 
 constexpr std::size_t kAlternatives = 3;
+
+/// Of the budget's room, where policies are searched without proof.
+constexpr std::int64_t kEighthsOfRoom[] = {8, 6, 4, 3};
 
 Policy with(Policy policy, std::size_t handle, Choice choice) {
   policy[handle] = choice;
@@ -60,13 +64,10 @@ class Planner {
 
   // These simulate, and return the error of the first policy for which that failed.
   std::optional<Error> compare(const PolicyBounds& bounds, PlanResult& result);
-  std::optional<Error> improve(bool is_proven);
 
   void choose(PlanResult& result) const;
   Reason reason_of(const PlanResult& result, std::size_t handle) const;
   std::string other_text(const PlanResult& result, std::size_t handle, Choice choice) const;
-  std::vector<Policy> one_moved(const Policy& policy) const;
-  std::vector<Policy> two_moved(const Policy& policy) const;
 
   const Evaluator& evaluator_;
   PlanOptions options_;
@@ -93,9 +94,12 @@ Result<PlanResult> Planner::run() {
   result.policies = search->policies;
   result.proven = search->proven;
   if (!search->proven)
-    if (auto wrong = search_linearly(evaluator_, book_)) return *wrong;
+    for (const std::int64_t eighths : kEighthsOfRoom)
+      if (auto wrong = search_linearly(evaluator_, evaluator_.budget().room() * eighths / 8, book_))
+        return *wrong;
   const Policy searched = book_.best().policy;
-  if (auto wrong = improve(search->proven)) return *wrong;
+  LocalSearch nearby(evaluator_, most_simulated(), book_);
+  if (auto wrong = search->proven ? nearby.improve() : nearby.improve_widely()) return *wrong;
   result.proven &= book_.best().policy == searched;
   choose(result);
   result.lower_bound =
@@ -126,41 +130,6 @@ std::optional<Error> Planner::compare(const PolicyBounds& bounds, PlanResult& re
         {baseline.name, book_.at(last == baseline.chain.rend() ? baseline.chain.front() : *last)});
   }
   return std::nullopt;
-}
-
-std::vector<Policy> Planner::one_moved(const Policy& policy) const {
-  std::vector<Policy> found;
-  for (std::size_t k = 0; k < handles_.size(); ++k)
-    for (const Choice choice : choices_[k])
-      if (choice != policy[k]) found.push_back(with(policy, k, choice));
-  return found;
-}
-
-/// Two handles that exchange what becomes of them.
-std::vector<Policy> Planner::two_moved(const Policy& policy) const {
-  const auto may = [this](std::size_t k, Choice choice) {
-    return std::ranges::find(choices_[k], choice) != choices_[k].end();
-  };
-  std::vector<Policy> found;
-  for (std::size_t a = 0; a < handles_.size(); ++a)
-    for (std::size_t b = a + 1; b < handles_.size(); ++b)
-      if (policy[a] != policy[b] && may(a, policy[b]) && may(b, policy[a]))
-        found.push_back(with(with(policy, a, policy[b]), b, policy[a]));
-  return found;
-}
-
-/// From the best on, and from the compiled policy, the best neighbour as long as it is better; the
-/// neighbours are the reasons, too.
-std::optional<Error> Planner::improve(bool is_proven) {
-  if (!is_proven)
-    if (auto wrong = book_.simulate(one_moved(allowed_policy(handles_)))) return wrong;
-  for (Policy at = book_.best().policy;;) {
-    if (auto wrong = book_.simulate(one_moved(at))) return wrong;
-    if (book_.best().policy == at && !is_proven)
-      if (auto wrong = book_.simulate(two_moved(at))) return wrong;
-    if (book_.best().policy == at) return std::nullopt;
-    at = book_.best().policy;
-  }
 }
 
 void Planner::choose(PlanResult& result) const {

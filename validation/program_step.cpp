@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "model/cost/roofline.h"
-#include "model/plan/compiler_limit.h"
+#include "model/plan/budget.h"
 #include "model/spec/step_program.h"
 #include "sim/model_step.h"
 
@@ -63,22 +63,27 @@ CostTable with_narrow_products(const Program& program, const CostTable& costs,
 Result<SimResult> simulate_run(const RunSettings& run) {
   const auto step = build_step_program(run.spec);
   if (!step.ok()) return step.error();
-  Budget budget;
-  budget.pool = ahead_of_time_base(run.profile.device.hbm_capacity.value);
+  const Result<Budget> budget =
+      make_budget(run.profile, run.topology, {.fraction = run.memory_fraction});
+  if (!budget.ok()) return budget.error();
   const auto order_of = [&](const Evaluator& evaluator, bool pipelines) {
     ScheduleSettings order = evaluator.default_order();
     order.scheduler.hides_latencies = run.hides_latencies;
+    if (run.has_profile) {
+      order.scheduler.rest = order.scheduler.costs;
+      order.scheduler.costs = BelievedCosts::kProfile;
+    }
     order.pipelines_host_copies = pipelines;
     return order;
   };
   const Evaluator saved(step->program, text_schedule(step->program).value(), run.profile,
-                        run.topology, step->names, budget);
+                        run.topology, step->names, *budget);
   Result<Program> program =
       saved.rewrite(configured_policy(run.spec, saved.handles()), order_of(saved, false));
   if (!program.ok()) return program.error();
   if (run.pipelines_copies) {
     const Evaluator configured(*program, text_schedule(*program).value(), run.profile, run.topology,
-                               step->names, budget);
+                               step->names, *budget);
     Result<Program> pipelined =
         configured.rewrite(compiled_policy(configured.handles()), order_of(configured, true));
     if (!pipelined.ok()) return pipelined.error();

@@ -32,6 +32,7 @@ Result<RunSettings> make_run(const Settings& settings, const ProfileSearchPath& 
   run.by_program = take(rest, "by", "estimate") == "program";
   run.hides_latencies = take(rest, "latency_hiding", "true") == "true";
   run.pipelines_copies = take(rest, "pipelined", "false") == "true";
+  run.has_profile = take(rest, "pgle", "false") == "true";
   run.narrow = narrow_of(take(rest, "narrow_products", "none"));
   run.narrow_type = take(rest, "narrow_type", "f8e4m3fn");
   run.memory_fraction = parse_number(take(rest, "fraction", "0.75")).value_or(0.75);

@@ -26,6 +26,7 @@ struct RunSettings {
   bool by_program = false;
   bool hides_latencies = true;
   bool pipelines_copies = false;
+  bool has_profile = false;  ///< XLA orders by a profile (PGLE) instead of its own estimator
   NarrowProducts narrow = NarrowProducts::kNone;
   std::string narrow_type;  ///< "f4e2m1fn"
   double memory_fraction = 0.75;
@@ -35,7 +36,7 @@ struct RunSettings {
 /// Settings that are not MaxText's:
 ///   machine, devices                 a profile's id; how many GPUs
 ///   by                               program or estimate
-///   latency_hiding, pipelined        true or false, of a program's order
+///   latency_hiding, pipelined, pgle  true or false, of a program's order
 ///   narrow_products                  none, mlp or layers; narrow_type: f8e4m3fn or f4e2m1fn
 ///   network                          GB/s of a GPU's NIC as sustained, in place of the profile's
 ///   fraction                         XLA_PYTHON_CLIENT_MEM_FRACTION

@@ -29,6 +29,7 @@
 #include "sim/lowering/device_streams.h"
 #include "sim/model_step.h"
 #include "sim/planner/policy_choices.h"
+#include "sim/report/case_text.h"
 #include "sim/report/whatif_report.h"
 
 namespace spillway {
@@ -91,6 +92,11 @@ void add_findings(const std::vector<Diagnostic>& found, WhatIfReport& result) {
       result.findings.push_back(finding);
 }
 
+void add_assumption(const std::string& said, WhatIfReport& result) {
+  if (std::ranges::find(result.assumptions, said) == result.assumptions.end())
+    result.assumptions.push_back(said);
+}
+
 /// Every policy under every set of flags of a step of one size; `handles` are set where it is
 /// another program than the given one.
 std::optional<Error> run_cases(const Evaluator& evaluator, const std::vector<Policy>& policies,
@@ -104,6 +110,8 @@ std::optional<Error> run_cases(const Evaluator& evaluator, const std::vector<Pol
     if (!settings)
       return usage_error("whether XLA hides latencies on " + result.hardware + " is not known",
                          "say so: --flag " + std::string(flag::kLatencyHiding) + "=true");
+    if (settings->scheduler.goes_by_profile())
+      add_assumption(std::string(kProfileStandsIn), result);
     std::vector<const Policy*> ours;
     for (const Policy& policy : policies)
       if (shard.owns(result.cases_dealt++)) ours.push_back(&policy);
@@ -187,9 +195,7 @@ std::optional<Error> run_sizes(const WhatIfOptions& options, const LoadedStep& l
     if (auto wrong = run_cases(evaluator, policies->policies, cases, context, step.size, handles,
                                shard, result))
       return wrong;
-    for (const std::string& said : step.assumptions)
-      if (std::ranges::find(result.assumptions, said) == result.assumptions.end())
-        result.assumptions.push_back(said);
+    for (const std::string& said : step.assumptions) add_assumption(said, result);
   }
   return std::nullopt;
 }
@@ -295,10 +301,7 @@ int run_whatif(const WhatIfOptions& options, const Surroundings& surroundings) {
                             has_only_common_parts(program)};
   const auto cases = read_cases(options, context);
   if (!cases.ok()) return report(cases.error());
-  if (!loaded->budget.pool_is_stated)
-    result.assumptions.push_back(
-        "XLA compiles ahead of time and aims at 0.8 of the HBM; with --mem-fraction or --hbm-limit "
-        "at that pool, as on a live device");
+  if (!loaded->budget.pool_is_stated) result.assumptions.emplace_back(kAimsAheadOfTime);
   const Evaluator evaluator(program, loaded->schedule, profile, topology, loaded->names,
                             loaded->budget,
                             {.copy_streams = loaded->copy_streams_of(program),

@@ -55,6 +55,8 @@ struct SchedulerChoice {
   /// key, and takes T-shirt sizes without saying so.
   bool lacks_table = false;
 
+  bool goes_by_profile() const { return hides_latencies && costs == BelievedCosts::kProfile; }
+
   friend bool operator==(const SchedulerChoice&, const SchedulerChoice&) = default;
 };
 

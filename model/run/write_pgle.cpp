@@ -182,6 +182,13 @@ PgleProfile make_pgle_profile(const Program& program, const CostTable& costs,
   return Writer(program, costs, profile, topology).run();
 }
 
+ProfiledInstructions as_read(const PgleProfile& profile) {
+  ProfiledInstructions result;
+  for (const PgleCost& cost : profile.costs)
+    result.cost_us.emplace(cost.name, microseconds(cost.time) * profile.units_per_us);
+  return result;
+}
+
 std::string to_pbtxt(const PgleProfile& profile) {
   std::string text = comments(profile);
   for (const PgleCost& cost : profile.costs)

@@ -15,6 +15,7 @@
 #include "model/cost/cost_table.h"
 #include "model/cost/topology.h"
 #include "model/hardware/profile.h"
+#include "model/run/pgle.h"
 
 namespace spillway {
 
@@ -71,6 +72,9 @@ struct PgleProfile {
 /// log names what it finds, docs/pgle.md).
 PgleProfile make_pgle_profile(const Program& program, const CostTable& costs,
                               const HardwareProfile& profile, const Topology& topology);
+
+/// What XLA would read from it.
+ProfiledInstructions as_read(const PgleProfile& profile);
 
 /// A .pbtxt as XLA reads it, with what was assumed as comments on top.
 std::string to_pbtxt(const PgleProfile& profile);

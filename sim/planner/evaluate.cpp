@@ -8,7 +8,9 @@
 #include "model/diagnostics/slice_offsets.h"
 #include "model/flags/known_flags.h"
 #include "model/plan/compiler_limit.h"
+#include "model/run/write_pgle.h"
 #include "sim/rewrite/in_order.h"
+#include "sim/rewrite/open_collectives.h"
 #include "sim/rewrite/pipeline_host_copies.h"
 
 namespace spillway {
@@ -220,11 +222,15 @@ XlaOrderOptions Evaluator::order_options(const ScheduleSettings& settings,
   return options;
 }
 
+ProfiledInstructions Evaluator::modelled_profile(const Program& planned) const {
+  const Program opened = open_collectives(planned);
+  const CostTable table = costs(opened, profile_, topology_, costs_);
+  return as_read(make_pgle_profile(opened, table, profile_, topology_));
+}
+
 Result<Evaluator::Ordered> Evaluator::order(Program planned,
                                             const ScheduleSettings& settings) const {
   const SchedulerChoice& scheduler = settings.scheduler;
-  if (scheduler.hides_latencies && scheduler.costs == BelievedCosts::kProfile)
-    return usage_error("an order made by a profile is not modelled");
   if (settings.async_computes < 1 || settings.collectives < 1)
     return usage_error("XLA cannot order with a limit below 1");
   bool pipelines = false;  // there is a copy to pipeline
@@ -242,7 +248,9 @@ Result<Evaluator::Ordered> Evaluator::order(Program planned,
   if (pipelines && scheduler.hides_latencies) return Ordered{std::move(planned), std::move(given)};
   const MemoryTotals totals =
       sum_totals(assign_outside_heaps(planned, find_lifetimes(planned, given)));
-  Reordered ordered = reorder(planned, given, profile_, order_options(settings, totals));
+  XlaOrderOptions options = order_options(settings, totals);
+  if (scheduler.goes_by_profile()) options.estimator.measured = modelled_profile(planned);
+  Reordered ordered = reorder(planned, given, profile_, options);
   return Ordered{std::move(ordered.program), std::move(ordered.order.schedule)};
 }
 

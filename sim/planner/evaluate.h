@@ -33,6 +33,11 @@ struct PolicyCase {
   Bytes missed = {};  ///< of the budget, in all
 };
 
+/// What an order under a profile assumes, for people.
+inline constexpr std::string_view kProfileStandsIn =
+    "XLA's profile has the cost model's own times for every policy's program, as plan --pgle "
+    "writes them; the file is not read";
+
 struct EvaluatorOptions {
   std::optional<CopyStreams> copy_streams = {};  ///< of the XLA that compiles it, where known
   /// Costs of this program, or of one that it was made of: what has not changed since keeps them,
@@ -93,8 +98,8 @@ class Evaluator {
   /// The same of unrolled layers with `handles` that are parts of this one's (split_layers).
   Result<PolicyCase> evaluate_split(const std::vector<Handle>& handles, const Policy& policy,
                                     const ScheduleSettings& order) const;
-  /// The same, ordered anew as XLA would under flags. Refused: an order by a profile, and
-  /// pipelining where the policy is not the compiled one.
+  /// The same, ordered anew as XLA would under flags; by a profile, as by one of the cost model's
+  /// own times (write_pgle.h). Refused: pipelining where the policy is not the compiled one.
   Result<PolicyCase> evaluate(const Policy& policy, const ScheduleSettings& settings) const;
   /// One step of a program that was made of this one, in the order of its text.
   Result<SimResult> simulate_program(const Program& program) const;
@@ -113,6 +118,8 @@ class Evaluator {
   PolicyCase case_of(const Policy& policy, const SimResult& sim) const;
   Result<PolicyCase> run(const Policy& policy, const Program& program,
                          const Schedule& schedule) const;
+  /// What `plan --pgle` would write for a program, in the form that XLA orders.
+  ProfiledInstructions modelled_profile(const Program& planned) const;
   XlaOrderOptions order_options(const ScheduleSettings& settings, const MemoryTotals& totals) const;
 
   const Program& program_;

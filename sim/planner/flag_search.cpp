@@ -126,6 +126,15 @@ FlagSearch search_flags(const Evaluator& evaluator, const Policy& policy, const 
     set[std::string(best->name)] = best->value;
     at = std::move(best_case);
   }
+  if (!set.contains(flag::kProfile) && has_flag(context.jaxlib, flag::kProfile)) {
+    FlagSettings more = set;
+    more[std::string(flag::kProfile)] = "any.pbtxt";
+    if (search.matters(set, more)) {
+      ++result.tried;
+      Result<PolicyCase> outcome = search.run(more);
+      if (outcome.ok() && worth(*outcome, *at)) result.with_profile = std::move(outcome).value();
+    }
+  }
   result.with_flags = std::move(at);
   return result;
 }

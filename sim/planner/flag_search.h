@@ -24,6 +24,9 @@ inline constexpr std::size_t kMostSearched = 3;  ///< flags; each takes a round 
 struct FlagSearch {
   std::vector<Setting> flags;
   std::optional<PolicyCase> with_flags;  ///< ordered anew under all of them; empty: not tried
+  /// With a profile of the planned step's modelled costs on top, where that is worth it; one can be
+  /// written once the step is compiled (write_pgle.h).
+  std::optional<PolicyCase> with_profile;
   std::size_t tried = 0;
   std::string not_tried_because;  ///< empty when they were
 };

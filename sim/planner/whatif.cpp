@@ -29,13 +29,10 @@ std::vector<std::string> split_values(const KnownFlag& flag, std::string_view te
 constexpr std::string_view kFromOne[] = {flag::kSlopFactor, flag::kAsyncComputes,
                                          flag::kCollectives};
 
-/// What decides the order, but for a profile, which we have no simulation for.
-bool can_be_tried(std::string_view name) { return decides_order(name) && name != flag::kProfile; }
-
-std::string flags_that_can_be_tried() {
+std::string flags_that_decides_order() {
   std::string names;
   for (const KnownFlag& flag : known_flags())
-    if (can_be_tried(flag.name)) names += (names.empty() ? "" : ", ") + std::string(flag.name);
+    if (decides_order(flag.name)) names += (names.empty() ? "" : ", ") + std::string(flag.name);
   return names;
 }
 
@@ -64,9 +61,9 @@ Result<FlagChoice> parse_flag_choice(const std::string& text, const FlagContext&
       if (finding.severity == Severity::kError)
         return usage_error("--flag: " + finding.what, finding.advice);
   }
-  if (!can_be_tried(name))
+  if (!decides_order(name))
     return usage_error("what --flag " + name + " does cannot be simulated",
-                       "these can: " + flags_that_can_be_tried());
+                       "these can: " + flags_that_decides_order());
   if (std::ranges::find(kFromOne, name) != std::end(kFromOne))
     for (const std::string& value : choice.values)
       if (parse_flag_integer(value).value_or(1) < 1)

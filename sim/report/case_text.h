@@ -19,6 +19,11 @@ std::string fit_text(const PolicyCase& outcome);
 /// What there is to be used, in a line; limits that were stated or that a node has beside it.
 std::string budget_text(const Budget& budget);
 
+/// What XLA's order aims at where no pool was stated, for people.
+inline constexpr std::string_view kAimsAheadOfTime =
+    "XLA compiles ahead of time and aims at 0.8 of the HBM; with --mem-fraction or --hbm-limit at "
+    "that pool, as on a live device";
+
 /// Heads of a table of cases, and a row of it: what comes first and last is the caller's.
 std::vector<std::string> case_heads(const std::string& last);
 std::vector<std::string> case_row(const std::string& name, const PolicyCase& c,

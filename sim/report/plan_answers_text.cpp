@@ -112,8 +112,10 @@ std::string sensitivity_text(const PlanResult& plan, const Sensitivity& sensitiv
     row.push_back(switches.empty() ? "none up to 20 %" : switches);
     table.add(std::move(row));
   }
-  return table.text(0) + fmt::format("Asked of {} policies that the plan shows; no new search.\n",
-                                     sensitivity.policies_asked);
+  return table.text(0) + fmt::format(
+                             "Asked of {} policies that the plan shows; no new search: what a "
+                             "larger budget can bring, plan --hbm-limit says.\n",
+                             sensitivity.policies_asked);
 }
 
 std::string confidence_text(const PlanResult& plan, const Confidence& sure) {

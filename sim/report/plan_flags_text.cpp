@@ -24,6 +24,22 @@ std::string together_text(const FlagSearch& search) {
                      format_bytes(search.with_flags->peak_device), fit_text(*search.with_flags));
 }
 
+/// The profile is of a program that is still to be compiled.
+std::string profile_text(const PlanReport& report) {
+  const FlagSearch& search = report.flag_search;
+  if (!search.with_profile) return "";
+  const PolicyCase& with = *search.with_profile;
+  const std::string effect =
+      signed_text(with.step - search.with_flags->step, format_seconds) + " a step, " +
+      signed_text(with.peak_device - search.with_flags->peak_device, format_bytes) + " of HBM";
+  return fmt::format("  and a profile of the step's costs ({}, {})\n", effect, fit_text(with)) +
+         wrapped(fmt::format("XLA then hides what takes long instead of what it believes to. "
+                             "Compile the step with the above, and its dump tells: spillway plan "
+                             "DUMP --hw {} --pgle step.pbtxt",
+                             report.hardware),
+                 "      ");
+}
+
 }  // namespace
 
 void add_simulated_flags(PlanReport& report, const Evaluator& evaluator) {
@@ -31,7 +47,10 @@ void add_simulated_flags(PlanReport& report, const Evaluator& evaluator) {
   FlagSearch search =
       search_flags(evaluator, report.plan.best.policy, report.user_settings, report.flag_context);
   const bool helps = report.plan.fits || (search.with_flags && search.with_flags->fit.fits);
-  if (!helps) search.flags.clear();
+  if (!helps) {
+    search.flags.clear();
+    search.with_profile.reset();
+  }
   std::vector<Setting>& flags = report.advice.flags;
   flags.insert(flags.begin(), search.flags.begin(), search.flags.end());
   report.flag_search = std::move(search);
@@ -45,13 +64,13 @@ std::string flags_text(const PlanReport& report) {
   if (!report.no_flags_because.empty())
     return "XLA flags\n  none: " + report.no_flags_because + "\n\n";
   const std::string& untried = report.flag_search.not_tried_because;
-  if (report.advice.flags.empty() && untried.empty()) return "";
+  if (report.advice.flags.empty() && untried.empty() && !report.flag_search.with_profile) return "";
   std::string text = "XLA flags for jaxlib " + to_string(report.jaxlib) + "\n";
   if (!untried.empty()) text += "  none that decide the order were tried: " + untried + "\n";
   for (const Setting& flag : report.advice.flags)
     text += fmt::format("  --{}={}  ({})\n", flag.name, flag.value, effect_text(flag)) +
             wrapped(flag.why, "      ");
-  text += together_text(report.flag_search);
+  text += together_text(report.flag_search) + profile_text(report);
   return text + "\n";
 }
 

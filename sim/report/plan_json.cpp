@@ -119,6 +119,9 @@ std::string render_json(const PlanReport& report) {
   json["no_flags_because"] = report.no_flags_because;
   json["flag_sets_simulated"] = report.flag_search.tried;
   json["no_flags_simulated_because"] = report.flag_search.not_tried_because;
+  json["with_profile"] = Json(nullptr);
+  if (report.flag_search.with_profile)
+    json["with_profile"] = case_json(plan.handles, *report.flag_search.with_profile);
   json["user_flags"] = Json(nullptr);
   if (report.user_flags) json["user_flags"] = diagnostics_json(*report.user_flags);
   json["environment"] = settings_json(report.advice.environment);
@@ -160,6 +163,8 @@ std::string render_json(const PlanReport& report) {
   json["diagnostics"] = diagnostics_json(report.diagnostics);
   json["unknown"] = report.best_run.unknown;
   json["assumptions"] = report.best_run.assumptions;
+  if (report.plan.order.scheduler.goes_by_profile())
+    json["assumptions"].push_back(kProfileStandsIn);
   return to_text(json);
 }
 

@@ -243,6 +243,10 @@ std::string assumed_text(const PlanReport& report) {
     text +=
         "Assumed: XLA orders with the pool as its aim, as on a live device: under another limit a "
         "policy may need more HBM or less, and more time or less\n";
+  else
+    text += fmt::format("Assumed: {}\n", kAimsAheadOfTime);
+  if (report.plan.order.scheduler.goes_by_profile())
+    text += fmt::format("Assumed: {}\n", kProfileStandsIn);
   if (report.jaxlib_is_assumed)
     text += fmt::format("Assumed: jaxlib {}, for want of --jaxlib\n", to_string(report.jaxlib));
   return text;

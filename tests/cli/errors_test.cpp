@@ -118,7 +118,7 @@ TEST_CASE("a flag that cannot be tried is refused") {
       "xla_gpu_experimental_parallel_collective_overlap_limit, "
       "xla_gpu_experimental_scheduler_memory_fencing_slack_windows, "
       "xla_gpu_experimental_scheduler_memory_fencing_threshold_bytes, "
-      "xla_gpu_memory_limit_slop_factor\n";
+      "xla_gpu_memory_limit_slop_factor, xla_gpu_pgle_profile_file_or_directory_path\n";
   struct Row {
     const char* arguments;
     std::string message;
@@ -142,9 +142,6 @@ TEST_CASE("a flag that cannot be tried is refused") {
        "error: --flag xla_gpu_memory_limit_slop_factor=0 cannot be simulated\n  it begins at 1\n"},
       {"--flag xla_gpu_autotune_level=0",
        "error: what --flag xla_gpu_autotune_level does cannot be simulated" + these},
-      {"--flag xla_gpu_pgle_profile_file_or_directory_path=a.pbtxt",
-       "error: what --flag xla_gpu_pgle_profile_file_or_directory_path does cannot be simulated" +
-           these},
       {"--flag xla_gpu_memory_limit_slop_factor=90 --flag xla_gpu_memory_limit_slop_factor=80",
        "error: --flag xla_gpu_memory_limit_slop_factor stands there twice\n  values to compare "
        "have "

@@ -58,8 +58,13 @@ class Planner {
     return order;
   }
   std::size_t most_simulated() const {
-    return std::min(options_.most_simulated,
-                    options_.instruction_limit / evaluator_.instruction_count());
+    const std::size_t each = evaluator_.instruction_count(), limit = options_.instruction_limit;
+    double policies = 1;
+    for (const auto& choices : choices_) policies *= static_cast<double>(choices.size());
+    if (policies <= static_cast<double>(options_.small_space) &&
+        policies * static_cast<double>(each) <= 3 * static_cast<double>(limit))
+      return static_cast<std::size_t>(policies);
+    return std::min(options_.most_simulated, limit / each);
   }
 
   // These simulate, and return the error of the first policy for which that failed.

@@ -37,6 +37,9 @@ struct PlanOptions {
   /// The same where it is fewer: so many instructions, each policy's counted. Programs of unrolled
   /// layers have tens of thousands.
   std::size_t instruction_limit = 4'000'000;
+  /// A space of no more policies than this is gone through for its proof, where that takes no more
+  /// than three times as many instructions.
+  std::size_t small_space = 4096;
   /// Whether the best is searched for; else only the baselines are simulated.
   bool ranks = true;
   /// Called after each policy that is simulated, by any thread: how far the search has come.

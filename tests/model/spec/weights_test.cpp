@@ -10,7 +10,9 @@ namespace spillway {
 namespace {
 
 // Parameters as the makers' published checkpoints have them; Gemma's with MaxText's vocabulary of
-// 256,128 where theirs is 256,000, and DeepSeek's without multi-token prediction.
+// 256,128 where theirs is 256,000, and DeepSeek's without multi-token prediction. GPT-3's and Gemma
+// 4's as MaxText 0.2.5 makes them (the shapes of its training state, which agree for Llama 3.1 8B,
+// Gemma 2 27B and DeepSeek-V2-Lite, too), without the scalar behind each of Gemma 4's layers.
 TEST_CASE("parameter counts are exact") {
   struct Row {
     const char* model;
@@ -28,6 +30,7 @@ TEST_CASE("parameter counts are exact") {
       {"mixtral-8x7b", 46'702'792'704},   {"mixtral-8x22b", 140'630'071'296},
       {"qwen3-30b-a3b", 30'532'122'624},  {"qwen3-235b-a22b", 235'093'634'560},
       {"gpt-oss-20b", 20'914'757'184},    {"gpt-oss-120b", 116'829'156'672},
+      {"gpt3-175b", 174'780'997'632},     {"gemma4-31b", 30'697'345'340 - 60},
   };
   for (const Row& row : rows) {
     CAPTURE(row.model);

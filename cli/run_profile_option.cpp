@@ -37,6 +37,15 @@ Result<std::optional<Seconds>> read_step(const std::string& text) {
 
 }  // namespace
 
+Result<MeasuredRun> read_measured_run(const std::string& path, const Program& program) {
+  Result<MeasuredRun> run = read_run(path, fingerprint_before_lhs(program));
+  if (!run.ok() || run->format != RunFormat::kPgle || !is_modelled_profile(**read_file(path)))
+    return run;
+  return error_in_file(path,
+                       "holds what the cost model says, and in units of XLA's: nobody measured it",
+                       "a profile of a run is what jax_enable_pgle or a profiler's trace gives");
+}
+
 Result<std::optional<Anchor>> read_anchor(const RunProfileOptions& options,
                                           const LoadedStep& loaded) {
   if (options.profile.empty()) return std::optional<Anchor>();
@@ -44,13 +53,8 @@ Result<std::optional<Anchor>> read_anchor(const RunProfileOptions& options,
   if (!stated.ok()) return stated.error();
   std::optional<Seconds> step = *stated;
   const Program& program = loaded.program;
-  const Result<MeasuredRun> run = read_run(options.profile, fingerprint_before_lhs(program));
+  const Result<MeasuredRun> run = read_measured_run(options.profile, program);
   if (!run.ok()) return run.error();
-  if (run->format == RunFormat::kPgle && is_modelled_profile(**read_file(options.profile)))
-    return error_in_file(
-        options.profile,
-        "holds what the cost model says, and in units of XLA's: nobody measured it",
-        "a profile of a run is what jax_enable_pgle or a profiler's trace gives");
   RunOfProgram found = match_run(program, *run);
   if (!step && found.step) step = found.step->time;
   std::vector<std::string> notes;

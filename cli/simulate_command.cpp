@@ -12,10 +12,10 @@
 #include "cli/jaxlib_option.h"
 #include "cli/load_step.h"
 #include "cli/output_file.h"
+#include "cli/run_profile_option.h"
 #include "model/base/format.h"
 #include "model/base/gzip.h"
 #include "model/base/utf8.h"
-#include "model/run/read_run.h"
 #include "sim/lowering/device_streams.h"
 #include "sim/report/explain_report.h"
 #include "sim/report/measured_report.h"
@@ -57,7 +57,7 @@ ExitCode write_trace(const std::string& path, const Trace& trace) {
 /// Runs the step once more for what the engine says of each instruction.
 Result<MeasuredReport> compare_with_run(const Program& program, const PreparedStep& prepared,
                                         const std::string& path) {
-  const Result<MeasuredRun> measured = read_run(path);
+  const Result<MeasuredRun> measured = read_measured_run(path, program);
   if (!measured.ok()) return measured.error();
   const Result<engine::EngineResult> run = run_step(program, prepared);
   if (!run.ok()) return run.error();

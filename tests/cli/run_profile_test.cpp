@@ -132,6 +132,15 @@ TEST_CASE("profiles of nothing, and options that do not go together") {
   check_refused(whatif + "--profile " + other + " --measured-step 0s", 2,
                 "error: --measured-step must be more than nothing\n  for example --measured-step "
                 "5.32s\n");
+  const std::string own = folder.path("own.pbtxt");
+  REQUIRE(run_spillway("plan examples/jax/dumps/offload_qkv --hw gb200 --pgle " + own).exit_code ==
+          0);
+  for (const std::string& command : {whatif, std::string("simulate " + step(folder))})
+    check_refused(command + "--profile " + own, 3,
+                  own +
+                      ": error: holds what the cost model says, and in units of XLA's: nobody "
+                      "measured it\n  a profile of a run is what jax_enable_pgle or a profiler's "
+                      "trace gives\n");
   CHECK(run_spillway(whatif + "--measured-step 5s").exit_code == 2);
   CHECK(run_spillway(whatif + "--profile " + other + " --pageable-copies 1.4GB/s").exit_code == 2);
   const Run over = run_spillway(whatif + "--profile " + other + " --out " + other);

@@ -1,5 +1,7 @@
 #include "calibration/measurements.h"
 
+#include <algorithm>
+#include <cctype>
 #include <utility>
 
 namespace spillway::calibration {
@@ -31,12 +33,23 @@ void append_facts(MachineFacts& to, MachineFacts& more) {
   take_unless_known(to.sm_count, more.sm_count);
   take_unless_known(to.hbm_capacity, more.hbm_capacity);
   take_unless_known(to.l2_capacity, more.l2_capacity);
-  take_unless_known(to.clock, more.clock);
   take_unless_known(to.mig, more.mig);
-  take_unless_known(to.ecc, more.ecc);
 }
 
+bool is_alnum(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
+
 }  // namespace
+
+bool is_device(std::string_view driver_name, std::string_view xla_name) {
+  const auto [shorter, longer] =
+      std::minmax(driver_name, xla_name, [](auto a, auto b) { return a.size() < b.size(); });
+  // A model has a number, which a maker's name has not.
+  if (!longer.starts_with(shorter) || std::ranges::none_of(shorter, [](char c) {
+        return std::isdigit(static_cast<unsigned char>(c)) != 0;
+      }))
+    return false;
+  return longer.size() == shorter.size() || !is_alnum(longer[shorter.size()]);
+}
 
 void append(Measurements& to, Measurements more) {
   if (!to.machine.device.empty() && !more.machine.device.empty() &&

@@ -183,6 +183,7 @@ struct Skipped {
   std::string what;
   std::string why;
   SourceRef where;
+  bool needs_gpus = false;  ///< it is a sum over GPUs, and how many is not known
 };
 
 /// One file read: "nvbandwidth v0.8, text", and what came of it in a sentence.
@@ -205,6 +206,10 @@ struct Measurements {
   std::vector<Warning> warnings;
   std::vector<Skipped> skipped;
 };
+
+/// Whether the driver's name of a device is XLA's, one with more words than the other: "NVIDIA
+/// H200" is "NVIDIA H200 141GB HBM3e". "NVIDIA A10" is no "NVIDIA A100", and "NVIDIA" is no device.
+bool is_device(std::string_view driver_name, std::string_view xla_name);
 
 /// Adds what another source says; of the machine what is not yet known, with a warning
 /// ("other-machine") where the two name different devices.

@@ -65,6 +65,26 @@ GroupFit fit_group(const std::vector<const CollectiveSample*>& samples) {
   return result;
 }
 
+const CollectiveFit* find_size(const std::vector<CollectiveFit>& fits, Count gpus) {
+  const auto found = std::ranges::find(fits, gpus, &CollectiveFit::gpus);
+  return found == fits.end() ? nullptr : &*found;
+}
+
+/// What was fitted, and the base's groups of other sizes, which say so.
+CollectiveCosts with_others_of(const CollectiveCosts& base, CollectiveCosts fitted) {
+  std::string others;
+  for (const CollectiveFit& before : base.fits) {
+    if (find_size(fitted.fits, before.gpus) != nullptr) continue;
+    others += fmt::format("{}{}", others.empty() ? "" : ", ", before.gpus.value());
+    fitted.fits.push_back(before);
+  }
+  std::ranges::sort(fitted.fits, {}, &CollectiveFit::gpus);
+  if (!others.empty())
+    fitted.origin.source +=
+        fmt::format("; groups of {} as in the base: {}", others, base.origin.source);
+  return fitted;
+}
+
 void fit_one(const Measurements& measurements, Collective collective, const char* key,
              CollectiveCosts& costs, FigureSheet& sheet) {
   std::map<Count, std::vector<const CollectiveSample*>> by_gpus;
@@ -84,10 +104,12 @@ void fit_one(const Measurements& measurements, Collective collective, const char
     line.samples = group.samples;
     line.state = group.fit ? FigureState::kFitted : FigureState::kRefused;
     line.why = group.refusal;
-    for (const CollectiveFit& before : costs.fits)
-      if (before.gpus == gpus) line.before = to_units_text(before.bus_bandwidth);
+    const CollectiveFit* const before = find_size(costs.fits, gpus);
+    if (before != nullptr) line.before = line.after = to_units_text(before->bus_bandwidth);
     if (group.fit) {
       line.after = to_units_text(group.fit->bus_bandwidth);
+      if (before != nullptr)
+        line.change = ratio(group.fit->bus_bandwidth, before->bus_bandwidth) - 1;
       line.median_error = group.median_error;
       line.worst_error = group.worst_error;
       all.samples += group.samples;
@@ -98,7 +120,7 @@ void fit_one(const Measurements& measurements, Collective collective, const char
   }
   if (fits.empty()) return;
   all.how = "sizes from 64 KiB up";
-  costs = {sheet.origin_of(all, ""), std::move(fits)};
+  costs = with_others_of(costs, {sheet.origin_of(all, ""), std::move(fits)});
 }
 
 }  // namespace

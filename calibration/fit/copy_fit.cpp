@@ -68,8 +68,12 @@ class Design {
  public:
   Design(std::vector<SizeGroup> groups, std::optional<Bytes> hinge)
       : groups_(std::move(groups)), hinge_(hinge) {
-    for (const SizeGroup& group : groups_)
+    std::size_t start = 0;
+    for (const SizeGroup& group : groups_) {
       if (group.bytes && !column_of(group.regime)) regimes_.push_back(group.regime);
+      starts_.push_back(start);
+      start += group.seconds_per_byte.size();
+    }
   }
 
   const std::vector<SizeGroup>& groups() const { return groups_; }
@@ -81,16 +85,36 @@ class Design {
   }
   std::size_t byte_column() const { return regimes_.size(); }
 
-  /// The median sample of each group that is named, a row each; times are per byte, in ns, so that
-  /// columns are of one order.
-  LinearSamples rows(std::span<const std::size_t> named) const {
-    LinearSamples linear;
-    linear.parameters = static_cast<int>(regimes_.size()) + (hinge_ ? 2 : 1);
-    for (const std::size_t g : named) {
-      const SizeGroup& group = groups_[g];
+  /// The median sample of each group, a row each; times are per byte.
+  LinearSamples rows() const {
+    LinearSamples linear = no_rows();
+    for (const SizeGroup& group : groups_)
       linear.add(row_of(group), median(group.seconds_per_byte), group.resolution);
+    return linear;
+  }
+  /// The same of samples drawn anew: a group's as often as it has samples, one group behind the
+  /// other. Samples are numbered through all groups.
+  LinearSamples rows_drawn(std::span<const std::size_t> samples) const {
+    LinearSamples linear = no_rows();
+    while (!samples.empty()) {
+      const auto next = std::ranges::upper_bound(starts_, samples.front());
+      const SizeGroup& group = groups_[static_cast<std::size_t>(next - starts_.begin()) - 1];
+      std::vector<double> times;
+      for (const std::size_t sample : samples.first(group.seconds_per_byte.size()))
+        times.push_back(group.seconds_per_byte[sample - *(next - 1)]);
+      samples = samples.subspan(times.size());
+      linear.add(row_of(group), median(std::move(times)), group.resolution);
     }
     return linear;
+  }
+  /// The numbers of each group's samples.
+  std::vector<std::vector<std::size_t>> numbered() const {
+    std::vector<std::vector<std::size_t>> groups;
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      groups.emplace_back(groups_[g].seconds_per_byte.size());
+      std::iota(groups.back().begin(), groups.back().end(), starts_[g]);
+    }
+    return groups;
   }
   std::vector<double> row_of(const SizeGroup& group) const {
     std::vector<double> row(regimes_.size() + (hinge_ ? 2 : 1), 0.0);
@@ -103,20 +127,19 @@ class Design {
   }
 
  private:
+  LinearSamples no_rows() const {
+    LinearSamples linear;
+    linear.parameters = static_cast<int>(regimes_.size()) + (hinge_ ? 2 : 1);
+    return linear;
+  }
+
   std::vector<SizeGroup> groups_;
+  std::vector<std::size_t> starts_;  // number of each group's first sample
   std::optional<Bytes> hinge_;
   std::vector<CopyRegime> regimes_;
 };
 
-std::vector<std::size_t> all_of(std::size_t n) {
-  std::vector<std::size_t> all(n);
-  std::iota(all.begin(), all.end(), std::size_t{0});
-  return all;
-}
-
-RobustFit fit_all(const Design& design) {
-  return fit_robustly(design.rows(all_of(design.groups().size())));
-}
+RobustFit fit_all(const Design& design) { return fit_robustly(design.rows()); }
 
 double weighted_squares(const RobustFit& fit) {
   double sum = 0;
@@ -166,18 +189,17 @@ struct Ranges {
 Ranges ranges_of(const Design& design, const FitOptions& options) {
   const std::size_t columns = design.byte_column();
   Ranges ranges{std::nullopt, std::vector<std::optional<Range>>(columns)};
-  std::vector<std::vector<std::size_t>> groups;
-  for (const std::size_t g : all_of(design.groups().size())) groups.push_back({g});
   const auto estimate =
       [&](std::span<const std::size_t> drawn) -> std::optional<std::vector<double>> {
-    const RobustFit fit = fit_robustly(design.rows(drawn));
+    const RobustFit fit = fit_robustly(design.rows_drawn(drawn));
     if (!fit.determined) return std::nullopt;
     std::vector<double> found(fit.beta.begin(),
                               fit.beta.begin() + static_cast<std::ptrdiff_t>(columns));
     found.push_back(1 / sustained(design, fit.beta));
     return found;
   };
-  const auto found = bootstrap(groups, estimate, options.draws, options.confidence, options.seed);
+  const auto found =
+      bootstrap(design.numbered(), estimate, options.draws, options.confidence, options.seed);
   if (!found) return ranges;
   ranges.rate = found->back();
   for (std::size_t j = 0; j < columns; ++j) ranges.latency[j] = (*found)[j];
@@ -190,8 +212,10 @@ Estimate describe(const Design& design, const RobustFit& fit) {
   for (std::size_t i = 0; i < fit.residual.size(); ++i) {
     const SizeGroup& group = design.groups()[i];
     estimate.samples += static_cast<int>(group.seconds_per_byte.size());
-    off.push_back(std::abs(fit.residual[i]));
-    if (fit.weight[i] < kOutlierWeight && off.back() > kOutlier)
+    const double fitted = median(group.seconds_per_byte) * (1 + fit.residual[i]);
+    for (const double seconds : group.seconds_per_byte)
+      off.push_back(std::abs(fitted / seconds - 1));
+    if (fit.weight[i] < kOutlierWeight && std::abs(fit.residual[i]) > kOutlier)
       estimate.outliers.push_back(
           {fit.residual[i],
            fmt::format("{} at {}", group.bytes ? format_bytes(*group.bytes) : "a copy",

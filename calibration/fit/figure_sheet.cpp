@@ -23,15 +23,11 @@ double last_digit_of(double value) {
 double to_digits(double value) { return std::stod(fmt::format("{:.{}g}", value, kDigits)); }
 
 Range outwards(const Range& range) {
-  const auto down = [](double v) {
-    const double r = to_digits(v);
-    return r > v ? to_digits(r - last_digit_of(v)) : r;
-  };
   const auto up = [](double v) {
     const double r = to_digits(v);
     return r < v ? to_digits(r + last_digit_of(v)) : r;
   };
-  return {down(range.low), up(range.high)};
+  return {rounded_down(range.low), up(range.high)};
 }
 
 /// Profiles know no factor and no rate of nothing; a duration may be nothing.
@@ -80,6 +76,11 @@ std::string interval_of(const FittedFigure& line) {
 }  // namespace
 
 double rounded(double value) { return to_digits(value); }
+
+double rounded_down(double value) {
+  const double nearest = to_digits(value);
+  return nearest > value ? to_digits(nearest - last_digit_of(value)) : nearest;
+}
 
 Estimate median_estimate(const std::vector<double>& values, const FitOptions& options) {
   Estimate estimate;

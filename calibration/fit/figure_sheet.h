@@ -59,5 +59,6 @@ class FigureSheet {
 
 /// As the report shows them: four digits, the interval rounded outwards.
 double rounded(double value);
+double rounded_down(double value);
 
 }  // namespace spillway::calibration

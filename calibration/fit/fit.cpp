@@ -9,6 +9,7 @@
 #include "calibration/fit/gemm_fit.h"
 #include "calibration/fit/kernel_fit.h"
 #include "calibration/fit/link_fit.h"
+#include "model/base/utf8.h"
 #include "model/hardware/check_profile.h"
 
 namespace spillway::calibration {
@@ -28,15 +29,9 @@ std::string who_measured(const Measurements& measurements) {
   return who;
 }
 
-/// "NVIDIA H200" is the device of XLA's "NVIDIA H200 141GB HBM3e".
-bool same_device(const std::string& driver_name, const std::string& xla_name) {
-  return driver_name.empty() || xla_name.starts_with(driver_name) ||
-         driver_name.starts_with(xla_name);
-}
-
 void warn_of_other_device(const MachineFacts& facts, Fit& fit) {
   const Device& device = fit.profile.device;
-  if (!same_device(facts.device, device.xla_name))
+  if (!facts.device.empty() && !is_device(facts.device, device.xla_name))
     fit.warnings.push_back(
         {"other-device",
          fmt::format("the samples are of {}, the base profile of {}: what is not fitted is another "
@@ -53,30 +48,42 @@ void warn_of_other_device(const MachineFacts& facts, Fit& fit) {
 }
 
 /// How the host is wired, as the samples' machine has it: what its GPUs share depends on it.
-void take_topology(const MachineFacts& facts, FigureSheet& sheet, Host& host) {
-  const auto counted = [](std::optional<Count> count, const char* how) -> Outcome {
+void take_topology(const MachineFacts& facts, FigureSheet& sheet, Fit& fit) {
+  Host& host = fit.profile.host;
+  const auto counted = [](std::optional<Count> count) -> Outcome {
     if (!count) return {};
     Estimate estimate;
     estimate.value = static_cast<double>(count->value());
     estimate.samples = 1;
-    estimate.how = how;
+    estimate.how = "the machine's topology";
     return {std::move(estimate), "", 1};
   };
-  sheet.set("host.gpus_per_cpu", host.gpus_per_cpu,
-            counted(facts.gpus_per_cpu, "the machine's topology"));
-  sheet.set("host.cpus_per_host", host.cpus_per_host,
-            counted(facts.cpus, "the machine's topology"));
+  Outcome gpus = counted(facts.gpus_per_cpu), cpus = counted(facts.cpus);
+  const std::int64_t usual = host.gpus_per_cpu.value.value() * host.cpus_per_host.value.value();
+  if (gpus.estimate && facts.gpus && facts.gpus->value() < usual &&
+      *facts.gpus_per_cpu < host.gpus_per_cpu.value) {
+    gpus.estimate.reset();
+    cpus = {};
+    gpus.refusal = fmt::format(
+        "{} of the base's {} GPUs are seen: the others may be hidden by a container, a scheduler "
+        "or CUDA_VISIBLE_DEVICES",
+        facts.gpus->value(), usual);
+    fit.warnings.push_back({"hidden-gpus", gpus.refusal + "; the host stays as in the base", {}});
+  }
+  sheet.set("host.gpus_per_cpu", host.gpus_per_cpu, gpus);
+  sheet.set("host.cpus_per_host", host.cpus_per_host, cpus);
 }
 
 /// What of the result cannot be, or is unusual, and was not so before.
 void check_result(const HardwareProfile& base, Fit& fit) {
   const std::vector<Finding> before = check_profile(base);
-  for (const Finding& finding : check_profile(fit.profile))
-    if (std::ranges::find(before, finding) == before.end())
-      fit.warnings.push_back(
-          {finding.severity == Finding::Severity::kError ? "cannot-be" : "unusual",
-           finding.key + ": " + finding.text,
-           {}});
+  for (const Finding& finding : check_profile(fit.profile)) {
+    if (std::ranges::find(before, finding) != before.end()) continue;
+    const bool impossible = finding.severity == Finding::Severity::kError;
+    fit.impossible = fit.impossible || impossible;
+    fit.warnings.push_back(
+        {impossible ? "cannot-be" : "unusual", finding.key + ": " + finding.text, {}});
+  }
 }
 
 }  // namespace
@@ -84,13 +91,13 @@ void check_result(const HardwareProfile& base, Fit& fit) {
 Fit fit(const Measurements& measurements, const HardwareProfile& base, const FitOptions& options) {
   Fit result;
   result.profile = base;
-  if (!options.id.empty()) result.profile.id = options.id;
-  if (!options.name.empty()) result.profile.name = options.name;
+  if (!options.id.empty()) result.profile.id = printable_line(options.id);
+  if (!options.name.empty()) result.profile.name = printable_line(options.name);
   FigureSheet sheet(who_measured(measurements), result);
   warn_of_other_device(measurements.machine, result);
   fit_kernels(measurements, options, sheet, result);
   fit_gemms(measurements, options, sheet, result);
-  take_topology(measurements.machine, sheet, result.profile.host);
+  take_topology(measurements.machine, sheet, result);
   fit_link(measurements, options, sheet, result);
   fit_collectives(measurements, options, sheet, result);
   fit_interference(measurements, options, sheet, result);

@@ -67,6 +67,8 @@ struct Fit {
   HardwareProfile profile;
   std::vector<FittedFigure> figures;  ///< kernels, host, link, fabric, then those beside profiles
   std::vector<CopyCurve> curves;
+  /// check_profile says that the result cannot be, and not of the base: nothing may rest on it.
+  bool impossible = false;
   std::vector<Warning> warnings;  ///< of the fit; those of the readers are in the measurements
 };
 

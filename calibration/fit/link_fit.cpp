@@ -4,37 +4,16 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
-#include <map>
 #include <utility>
 
 #include "calibration/fit/copy_fit.h"
+#include "calibration/fit/slow_copies.h"
 #include "model/hardware/units_text.h"
 
 namespace spillway::calibration {
 namespace {
 
-constexpr Bytes kLarge{std::int64_t{8} << 20};  // start-up is taken off, and is little
-constexpr double kNotSlowed = 0.97;             // of the rate alone: the memory was not what bound
-
-using Keep = std::function<bool(const CopySample&)>;
-
-/// Rates of large copies, their start-up taken off.
-std::vector<double> sustained_rates(const Measurements& measurements, Seconds latency,
-                                    const Keep& keep) {
-  std::vector<double> rates;
-  for (const CopySample& sample : measurements.copies) {
-    if (!keep(sample) || sample.rate <= BytesPerSecond(0)) continue;
-    if (!sample.bytes) {
-      rates.push_back(sample.rate.value());
-    } else if (*sample.bytes >= kLarge) {
-      const Seconds time = time_of(sample) - latency;
-      if (time > Seconds(0))
-        rates.push_back(static_cast<double>(sample.bytes->value()) / time.value());
-    }
-  }
-  return rates;
-}
+constexpr double kNotSlowed = 0.97;  // of the rate alone: the memory was not what bound
 
 Keep one_direction(CopyDirection direction, bool both_ways, bool alone) {
   return [=](const CopySample& sample) {
@@ -99,11 +78,17 @@ void carry_over(const HostLink& before, HostLink& link, Fit& fit) {
   if (grown == 1) return;
   const Origin origin{OriginKind::kInferred,
                       "the base profile's share of the sum of both directions, of their new sum"};
-  link.both_directions = {BytesPerSecond(rounded(before.both_directions.value.value() * grown)),
-                          origin};
+  const auto scaled = [&](const Figure<BytesPerSecond>& figure) {
+    return BytesPerSecond(rounded(figure.value.value() * grown));
+  };
+  // Where the directions did not change alike, a share may be more than a direction carries alone.
+  const BytesPerSecond in = link.host_to_device.value, out = link.device_to_host.value;
+  const BytesPerSecond both =
+      std::clamp(scaled(before.both_directions), std::max(in, out), in + out);
+  link.both_directions = {both, origin};
   if (before.host_to_device_beside)
     link.host_to_device_beside = Figure<BytesPerSecond>{
-        BytesPerSecond(rounded(before.host_to_device_beside->value.value() * grown)), origin};
+        std::clamp(scaled(*before.host_to_device_beside), both - out, in), origin};
   fit.warnings.push_back({"carried-over",
                           "both ways at once were not measured: link.both_directions is the base "
                           "profile's share of the new rates",
@@ -123,10 +108,11 @@ void fit_both_directions(const Measurements& measurements, const FitOptions& opt
     sum.estimate->how = "both ways at once, each beside the other";
     in.estimate = median_estimate(ways.in, options);
     in.estimate->how = "host to device beside device to host";
-    // Separate runs differ by a little; two links' worth is not exceeded.
-    const double most = link.host_to_device.value.value() + link.device_to_host.value.value();
-    sum.estimate->value = std::min(sum.estimate->value, most);
-    in.estimate->value = std::min(in.estimate->value, link.host_to_device.value.value());
+    // Separate runs differ by a little; what a direction carries alone is not exceeded.
+    double& beside = in.estimate->value;
+    beside = rounded(std::min(beside, link.host_to_device.value.value()));
+    const double most = beside + link.device_to_host.value.value();
+    sum.estimate->value = rounded_down(std::min(rounded(sum.estimate->value), most));
   }
   sheet.set("link.both_directions", link.both_directions, sum);
   sheet.set("link.host_to_device_beside", link.host_to_device_beside, in);
@@ -195,7 +181,16 @@ void fit_host_memory(const Measurements& measurements, const FitOptions& options
             shared_one_way(measurements, options, profile, CopyDirection::kDeviceToHost));
 }
 
-Outcome cap_of(const Measurements& measurements) {
+/// The faster of the base's rates that no samples replace.
+BytesPerSecond fastest_kept(const HostLink& base, const Outcome& in, const Outcome& out) {
+  BytesPerSecond fastest(0);
+  if (!in.estimate) fastest = base.host_to_device.value;
+  if (!out.estimate) fastest = std::max(fastest, base.device_to_host.value);
+  return fastest;
+}
+
+/// What the wires carry, as the driver says it. Rates of the base, `kept`, may be another link's.
+Outcome cap_of(const Measurements& measurements, BytesPerSecond kept, Fit& fit) {
   Outcome outcome;
   for (const LinkCapSample& cap : measurements.link_caps) {
     ++outcome.samples;
@@ -208,11 +203,19 @@ Outcome cap_of(const Measurements& measurements) {
   }
   if (outcome.samples > 0 && !outcome.estimate)
     outcome.refusal = "read while the link was idle, when it runs below its speed";
+  if (outcome.estimate && outcome.estimate->value < kept.value()) {
+    outcome.refusal = fmt::format(
+        "{} carries {}, and the base's {} cannot be on such a link: measure copies both ways",
+        outcome.estimate->how, to_units_text(BytesPerSecond(rounded(outcome.estimate->value))),
+        to_units_text(kept));
+    fit.warnings.push_back({"other-link", outcome.refusal, {}});
+    outcome.estimate.reset();
+  }
   return outcome;
 }
 
 /// A measured rate above the wires' cap says that the cap is wrong, whoever stated it.
-void raise_cap(HostLink& link, Fit& fit) {
+void raise_cap(const HostLink& before, HostLink& link, Fit& fit) {
   const BytesPerSecond fastest = std::max(link.host_to_device.value, link.device_to_host.value);
   if (fastest <= link.cap_per_direction.value) return;
   fit.warnings.push_back(
@@ -222,6 +225,10 @@ void raise_cap(HostLink& link, Fit& fit) {
                    to_units_text(fastest), to_units_text(link.cap_per_direction.value)),
        {}});
   link.cap_per_direction = {fastest, {OriginKind::kInferred, "what copies reached"}};
+  const auto line = std::ranges::find(fit.figures, "link.cap_per_direction", &FittedFigure::key);
+  line->state = FigureState::kFitted;
+  line->after = to_units_text(fastest);
+  line->change = ratio(fastest, before.cap_per_direction.value) - 1;
 }
 
 /// Of both directions: start-ups are the engines', and profiles have one.
@@ -243,83 +250,6 @@ Outcome joint_latency(const Outcome& in, const Outcome& out) {
   return outcome;
 }
 
-/// Rates by what makes copies slow, for contrast.
-void report_slow_copies(const Measurements& measurements, const FitOptions& options,
-                        FigureSheet& sheet) {
-  struct Kind {
-    const char* name;
-    Keep keep;
-  };
-  const Kind kinds[] = {
-      {"copy.pageable",
-       [](const CopySample& s) { return s.pages == HostPages::kPageable && !s.rows; }},
-      {"copy.far_memory",
-       [](const CopySample& s) { return s.memory == HostMemory::kFar && !s.rows; }},
-      {"copy.by_kernel", [](const CopySample& s) { return s.by == CopiedBy::kKernel && !s.rows; }},
-  };
-  for (const Kind& kind : kinds)
-    for (const CopyDirection direction :
-         {CopyDirection::kHostToDevice, CopyDirection::kDeviceToHost}) {
-      const std::vector<double> rates =
-          sustained_rates(measurements, Seconds(0), [&](const CopySample& s) {
-            return kind.keep(s) && s.direction == direction && !s.both_ways &&
-                   s.gpus_at_once == 1 && s.beside == Beside::kNothing;
-          });
-      if (rates.empty()) continue;
-      sheet.beside<BytesPerSecond>(fmt::format("{}.{}", kind.name, name_of(direction)),
-                                   {median_estimate(rates, options), "", 0});
-    }
-}
-
-/// What a row costs beside its bytes: time = start-up + bytes / rate + rows x cost.
-void report_rows(const Measurements& measurements, const FitOptions& options, FigureSheet& sheet) {
-  for (const CopyDirection direction :
-       {CopyDirection::kHostToDevice, CopyDirection::kDeviceToHost}) {
-    LinearSamples linear;
-    linear.parameters = 2;
-    std::vector<std::vector<std::size_t>> groups;
-    std::map<Bytes, std::size_t> group_of;
-    for (const CopySample& s : measurements.copies) {
-      if (!s.rows || s.direction != direction || !s.bytes || *s.bytes < kLarge) continue;
-      const auto bytes = static_cast<double>(s.bytes->value());
-      linear.add(std::array{1.0, static_cast<double>(s.rows->count.value()) / bytes},
-                 1 / s.rate.value());
-      const auto [at, fresh] = group_of.try_emplace(s.rows->row, groups.size());
-      if (fresh) groups.emplace_back();
-      groups[at->second].push_back(linear.y.size() - 1);
-    }
-    if (linear.y.empty()) continue;
-    const std::string key = fmt::format("copy.row.{}", name_of(direction));
-    const auto samples = static_cast<int>(linear.y.size());
-    const RobustFit fit = fit_robustly(linear);
-    if (!fit.determined || group_of.size() < 2) {
-      sheet.beside<Seconds>(
-          key, {std::nullopt, "rows of one length do not tell rows from bytes", samples});
-      continue;
-    }
-    Estimate estimate;
-    estimate.value = fit.beta[1];
-    estimate.samples = samples;
-    std::vector<double> off;
-    for (const double r : fit.residual) off.push_back(std::abs(r));
-    estimate.median_error = median(off);
-    estimate.worst_error = std::ranges::max(off);
-    const auto again =
-        [&](std::span<const std::size_t> drawn) -> std::optional<std::vector<double>> {
-      LinearSamples some;
-      some.parameters = 2;
-      for (const std::size_t i : drawn) some.add(linear.row(i), linear.y[i]);
-      const RobustFit refit = fit_robustly(some);
-      if (!refit.determined) return std::nullopt;
-      return std::vector{refit.beta[1]};
-    };
-    if (const auto range =
-            bootstrap(groups, again, options.draws, options.confidence, options.seed))
-      estimate.range = range->front();
-    sheet.beside<Seconds>(key, {std::move(estimate), "", samples});
-  }
-}
-
 /// The base profile's rate at the points of a curve.
 void add_before(const HostLink& before, CopyCurve& curve) {
   const BytesPerSecond rate = curve.direction == CopyDirection::kHostToDevice
@@ -339,7 +269,8 @@ void fit_link(const Measurements& measurements, const FitOptions& options, Figur
   const HostLink before = link;
   DirectionFit in = fit_direction(measurements.copies, CopyDirection::kHostToDevice, options);
   DirectionFit out = fit_direction(measurements.copies, CopyDirection::kDeviceToHost, options);
-  sheet.set("link.cap_per_direction", link.cap_per_direction, cap_of(measurements));
+  sheet.set("link.cap_per_direction", link.cap_per_direction,
+            cap_of(measurements, fastest_kept(before, in.rate, out.rate), fit));
   sheet.set("link.host_to_device", link.host_to_device, in.rate);
   sheet.set("link.device_to_host", link.device_to_host, out.rate);
   Outcome latency = joint_latency(in.queued_latency, out.queued_latency);
@@ -350,7 +281,7 @@ void fit_link(const Measurements& measurements, const FitOptions& options, Figur
         in.isolated_latency.samples + out.isolated_latency.samples};
   fit_both_directions(measurements, options, sheet, before, fit);
   sheet.set("link.copy_latency", link.copy_latency, latency);
-  raise_cap(link, fit);
+  raise_cap(before, link, fit);
   fit_host_memory(measurements, options, sheet, fit.profile);
   sheet.beside<Seconds>("copy.isolated_latency.host_to_device", in.isolated_latency);
   sheet.beside<Seconds>("copy.isolated_latency.device_to_host", out.isolated_latency);

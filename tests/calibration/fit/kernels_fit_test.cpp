@@ -198,9 +198,17 @@ TEST_CASE("collectives come back by group size") {
       }
   const Fit result = fitted(measurements);
   const CollectiveCosts& costs = result.profile.scale_up.all_gather;
-  REQUIRE(costs.fits.size() == 2);
+  const CollectiveCosts before = shipped_profile("h200").scale_up.all_gather;
+  REQUIRE(costs.fits.size() == 3);
+  CHECK(costs.fits[1] == before.fits[1]);  // of 4 GPUs, which nobody measured
   CHECK(costs.origin.source.find("150 samples") != std::string::npos);
-  for (const CollectiveFit& fit : costs.fits) {
+  CHECK(costs.origin.source.find("; groups of 4 as in the base: " + before.origin.source) !=
+        std::string::npos);
+  const FittedFigure* line = line_of(result, "fabric.scale_up.all_gather.8_gpus");
+  REQUIRE(line != nullptr);
+  CHECK(line->change ==
+        doctest::Approx(ratio(costs.fits[2].bus_bandwidth, before.fits[2].bus_bandwidth) - 1));
+  for (const CollectiveFit& fit : {costs.fits[0], costs.fits[2]}) {
     CHECK(off(fit.latency.value(), 15e-6) < 0.1);
     CHECK(off(fit.bus_bandwidth.value(), 350e9) < 0.05);
     CHECK(off(fit.pipeline.value(), 3e-6) < 0.5);

@@ -272,5 +272,67 @@ TEST_CASE("a cap read from an idle link is no cap") {
   CHECK(fitted(measurements).profile.link.cap_per_direction.value == BytesPerSecond(63e9));
 }
 
+TEST_CASE("a cap below rates: those measured raise it, those of the base refuse it") {
+  struct Row {
+    const char* name;
+    double in, out;  // measured, in GB/s; 0: not
+    const char* warning;
+    double cap;
+  };
+  const Row rows[] = {{"no copies", 0, 0, "other-link", 63},
+                      {"one way", 27, 0, "other-link", 63},
+                      {"both ways", 27, 26, "", 31.51},
+                      {"faster than the cap", 27, 40, "above-cap", 40}};
+  for (const Row& row : rows) {
+    CAPTURE(row.name);
+    Noise noise(6, 0, 0);
+    Measurements measurements;
+    measurements.link_caps.push_back({BytesPerSecond(31.51e9), "PCIe gen 5 x8", true, {}});
+    if (row.in > 0) add_rates(measurements, kIn, false, 1, row.in * 1e9, noise);
+    if (row.out > 0) add_rates(measurements, kOut, false, 1, row.out * 1e9, noise);
+    const Fit result = fitted(measurements);
+    const BytesPerSecond cap = result.profile.link.cap_per_direction.value;
+    CHECK(off(cap.value(), row.cap * 1e9) < 1e-4);
+    CHECK(line_of(result, "link.cap_per_direction")->after == to_units_text(cap));
+    for (const std::string_view code : {"other-link", "above-cap"})
+      CHECK(std::ranges::any_of(result.warnings, [&](const Warning& warning) {
+              return warning.code == code;
+            }) == (code == row.warning));
+  }
+}
+
+TEST_CASE("both ways of directions that changed apart stay within each") {
+  Noise noise(6, 0, 0);
+  Measurements measurements;
+  add_rates(measurements, kIn, false, 1, 40e9, noise);
+  add_rates(measurements, kOut, false, 1, 50e9, noise);
+  const Fit result = fitted(measurements);
+  CHECK(result.profile.link.host_to_device_beside->value <= BytesPerSecond(40e9));
+  CHECK_FALSE(result.impossible);
+}
+
+TEST_CASE("the error and the interval of one size are those of its samples") {
+  const auto of_gpus = [](std::vector<double> gigabytes) {
+    Measurements measurements;
+    for (const double rate : gigabytes) {
+      CopySample sample;
+      sample.regime = kQueued;
+      sample.rate = BytesPerSecond(rate * 1e9);
+      measurements.copies.push_back(sample);
+    }
+    return fitted(measurements);
+  };
+  const Fit near = of_gpus({54, 55, 55, 56, 55, 54, 56, 55});
+  const FittedFigure* line = line_of(near, "link.host_to_device");
+  REQUIRE(line != nullptr);
+  CHECK(line->worst_error == doctest::Approx(1.0 / 55));
+  CHECK_FALSE(line->low.empty());
+  const Fit apart = of_gpus({55, 55, 55, 55, 20, 20, 20, 20});
+  line = line_of(apart, "link.host_to_device");
+  REQUIRE(line != nullptr);
+  CHECK(line->state == FigureState::kRefused);
+  CHECK(line->why.ends_with("the samples disagree"));
+}
+
 }  // namespace
 }  // namespace spillway::calibration

@@ -52,6 +52,19 @@ const Json& list_of(const Json& object, const char* key) {
   if (!value.is_array()) throw Malformed{fmt::format("'{}' must be a list", key)};
   return value;
 }
+/// What a word stands for: another word is no other of them.
+template <typename T>
+T one_of(const Json& object, const char* key,
+         std::initializer_list<std::pair<std::string_view, T>> words) {
+  const std::string text = text_of(object, key);
+  std::string known;
+  for (const auto& [word, meaning] : words) {
+    if (word == text) return meaning;
+    known += (known.empty() ? "" : ", ") + std::string(word);
+  }
+  throw Malformed{
+      fmt::format("'{}' is {}, and must be one of {}", key, spillway::quoted(text), known)};
+}
 /// Positive times; of one that is left out, none.
 std::vector<Seconds> times_of(const Json& object, const char* key) {
   std::vector<Seconds> times;
@@ -103,7 +116,6 @@ class Reader {
     facts.hbm_capacity = Bytes(count_of(first, "hbm_bytes"));
     facts.l2_capacity = Bytes(count_of(first, "l2_bytes"));
     facts.mig = flag_of(first, "mig");
-    facts.ecc = flag_of(first, "ecc");
     facts.gpus = Count(static_cast<std::int64_t>(gpus.size()));
     own_node_ = static_cast<int>(number_of(first, "numa_node"));
     count_cpus(machine, gpus);
@@ -143,13 +155,15 @@ class Reader {
 
   CopySample copy_from(const Json& item) const {
     CopySample sample;
-    const std::string direction = text_of(item, "direction"), pages = text_of(item, "pages");
-    sample.direction =
-        direction == "host_to_device" ? CopyDirection::kHostToDevice : CopyDirection::kDeviceToHost;
-    sample.pages = pages == "pinned"     ? HostPages::kPinned
-                   : pages == "pageable" ? HostPages::kPageable
-                                         : HostPages::kRegistered;
-    sample.by = text_of(item, "by") == "kernel" ? CopiedBy::kKernel : CopiedBy::kCopyEngine;
+    sample.direction = one_of<CopyDirection>(item, "direction",
+                                             {{"host_to_device", CopyDirection::kHostToDevice},
+                                              {"device_to_host", CopyDirection::kDeviceToHost}});
+    sample.pages = one_of<HostPages>(item, "pages",
+                                     {{"pinned", HostPages::kPinned},
+                                      {"pageable", HostPages::kPageable},
+                                      {"registered", HostPages::kRegistered}});
+    sample.by = one_of<CopiedBy>(
+        item, "by", {{"copy_engine", CopiedBy::kCopyEngine}, {"kernel", CopiedBy::kKernel}});
     sample.gpu = static_cast<int>(count_of(item, "gpu"));
     sample.bytes = Bytes(count_of(item, "bytes"));
     sample.memory = HostMemory::kNear;
@@ -169,8 +183,8 @@ class Reader {
 
   void read_copy(const Json& item) {
     CopySample sample = copy_from(item);
-    sample.regime =
-        text_of(item, "regime") == "queued" ? CopyRegime::kQueued : CopyRegime::kIsolated;
+    sample.regime = one_of<CopyRegime>(
+        item, "regime", {{"queued", CopyRegime::kQueued}, {"isolated", CopyRegime::kIsolated}});
     if (item.contains("beside")) {
       std::set<int> gpus = {*sample.gpu};
       for (const Json& other : list_of(item, "beside")) {
@@ -194,12 +208,12 @@ class Reader {
   }
 
   void read_traffic(const Json& item) {
-    const std::string name = text_of(item, "kernel");
     TrafficSample sample;
-    sample.kernel = name == "read"    ? TrafficKernel::kRead
-                    : name == "write" ? TrafficKernel::kWrite
-                    : name == "copy"  ? TrafficKernel::kCopy
-                                      : TrafficKernel::kElementwise;
+    sample.kernel = one_of<TrafficKernel>(item, "kernel",
+                                          {{"read", TrafficKernel::kRead},
+                                           {"write", TrafficKernel::kWrite},
+                                           {"copy", TrafficKernel::kCopy},
+                                           {"triad", TrafficKernel::kElementwise}});
     sample.traffic = Bytes(count_of(item, "bytes"));
     sample.where = where_;
     for (const Seconds time : times_of(item, "seconds")) {
@@ -214,9 +228,9 @@ class Reader {
     sample.m = Count(count_of(item, "m"));
     sample.n = Count(count_of(item, "n"));
     sample.k = Count(count_of(item, "k"));
-    sample.operands = text_of(item, "operands") == "random" ? Operands::kRandom : Operands::kZeros;
+    sample.operands = one_of<Operands>(
+        item, "operands", {{"random", Operands::kRandom}, {"zeros", Operands::kZeros}});
     sample.lasting = flag_of(item, "lasting");
-    if (const double clock = number_of(item, "sm_hertz"); clock > 0) sample.clock = Hertz(clock);
     sample.where = where_;
     for (const Seconds time : times_of(item, "seconds")) {
       sample.time = time;
@@ -298,12 +312,17 @@ class Reader {
   std::int64_t unstable_ = 0, slow_ = 0;
 };
 
+bool is_empty(const Measurements& read) {
+  return read.copies.empty() && read.gemms.empty() && read.traffic.empty() &&
+         read.launches.empty() && read.interference.empty();
+}
+
 }  // namespace
 
 bool is_probe_json(std::string_view text) {
-  const std::string_view start = text.substr(0, 200);
-  return start.find("\"schema\"") != std::string_view::npos &&
-         start.find("spillway.probe/") != std::string_view::npos;
+  // Tools that sort keys put the schema last.
+  return text.find("\"schema\"") != std::string_view::npos &&
+         text.find("\"spillway.probe/") != std::string_view::npos;
 }
 
 Result<Measurements> read_probe(const std::string& text, const std::string& path) {
@@ -320,7 +339,11 @@ Result<Measurements> read_probe(const std::string& text, const std::string& path
       return error_in_file(path,
                            fmt::format("the schema {} is not known", spillway::quoted(schema)),
                            fmt::format("this version reads {}", kSchema));
-    return Reader(path).read(root);
+    Measurements read = Reader(path).read(root);
+    if (is_empty(read))
+      return error_in_file(path, "has no point that was measured",
+                           "under 'failed' and 'not_measured' it says why");
+    return read;
   } catch (const Malformed& malformed) {
     return error_in_file(path, malformed.what,
                          "the file that spillway-probe --out wrote, unchanged");

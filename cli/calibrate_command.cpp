@@ -3,6 +3,7 @@
 //                    [--plot plot.svg] [--json]
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "calibration/import/read_source.h"
@@ -18,6 +19,7 @@ namespace spillway {
 namespace {
 
 using calibration::Measurements;
+using calibration::Source;
 
 struct CalibrateOptions {
   std::vector<std::string> from;
@@ -26,38 +28,58 @@ struct CalibrateOptions {
   bool json = false;
 };
 
-/// "NVIDIA H200" is the device of XLA's "NVIDIA H200 141GB HBM3e".
-bool is_device(const std::string& measured, const HardwareProfile& profile) {
-  const std::string& xla = profile.device.xla_name;
-  return !measured.empty() && (xla.starts_with(measured) || measured.starts_with(xla));
-}
-
 /// Without --base: the machine with the device that the files name.
 Result<HardwareProfile> find_base(const CalibrateOptions& options,
+                                  const std::vector<Source>& sources,
                                   const Surroundings& surroundings) {
   if (!options.base.empty()) return find_profile(options.base, surroundings.profiles);
-  std::string device;
-  std::vector<HardwareProfile> profiles;
+  const std::string device = calibration::device_of(sources);
   for (const ProfileEntry& entry : list_profiles(surroundings.profiles))
-    if (Result<HardwareProfile> profile = read_profile(entry.path); profile.ok())
-      profiles.push_back(std::move(profile).value());
-  for (const std::string& path : options.from) {
-    if (profiles.empty()) break;
-    const Result<Measurements> read = calibration::read_source(path, profiles.front());
-    if (!read.ok()) continue;
-    if (device.empty()) device = read->machine.device;
-  }
-  for (HardwareProfile& profile : profiles)
-    if (is_device(device, profile)) return std::move(profile);
+    if (Result<HardwareProfile> profile = read_profile(entry.path);
+        profile.ok() && calibration::is_device(device, profile->device.xla_name))
+      return profile;
   return usage_error(device.empty()
                          ? "the files do not say which machine was measured"
                          : "no machine is known with the device " + spillway::quoted(device),
                      "give the one that comes nearest: --base h100 (spillway hw list)");
 }
 
-ExitCode write_results(const CalibrateOptions& options, const Calibration& calibration) {
+/// Of files that the command writes, by whatever name.
+std::optional<Error> overwrites_itself(const CalibrateOptions& options) {
+  std::error_code none;
+  if (options.out.empty() || options.plot.empty() ||
+      std::filesystem::weakly_canonical(options.out, none) !=
+          std::filesystem::weakly_canonical(options.plot, none))
+    return std::nullopt;
+  return usage_error("--out and --plot are one file, " + spillway::quoted(options.out),
+                     "give the picture another name");
+}
+
+/// The machine as a file. An error: one that no command could read.
+Result<std::string> readable_yaml(const Calibration& calibration) {
+  std::string yaml = to_yaml(calibration.fit.profile, calibrate_comment(calibration));
+  const Result<HardwareProfile> back = parse_profile(yaml, "");
+  if (back.ok()) return yaml;
+  std::string line = back.error().excerpt;
+  line.erase(0, line.find_first_not_of(' '));
+  return Error{ErrorKind::kInput,
+               "what was fitted is no machine, and nothing is written: " + back.error().text +
+                   (line.empty() ? "" : ", in " + spillway::quoted(line)),
+               {},
+               "",
+               "is one of the files of another machine, or not as its tool wrote it?"};
+}
+
+ExitCode write_results(const CalibrateOptions& options, const Calibration& calibration,
+                       const std::string& yaml) {
+  if (calibration.fit.impossible) {
+    for (const std::string& path : {options.out, options.plot})
+      if (!path.empty())
+        std::fprintf(stderr, "%s: not written: such a machine cannot be, see the warnings\n",
+                     printable_line(path).c_str());
+    return kAnswerIsNo;
+  }
   if (!options.out.empty()) {
-    const std::string yaml = to_yaml(calibration.fit.profile, calibrate_comment(calibration));
     if (const ExitCode written = write_output(options.out, yaml); written != kDone) return written;
     std::fprintf(stderr, "%s: the machine, for --hw\n", printable_line(options.out).c_str());
   }
@@ -74,21 +96,26 @@ int run_calibrate(const CalibrateOptions& options, const Surroundings& surroundi
   inputs.push_back(options.base);
   if (const auto wrong = overwrites_input("--out", options.out, inputs)) return report(*wrong);
   if (const auto wrong = overwrites_input("--plot", options.plot, inputs)) return report(*wrong);
-  Result<HardwareProfile> base = find_base(options, surroundings);
+  if (const auto wrong = overwrites_itself(options)) return report(*wrong);
+  const Result<std::vector<Source>> sources = calibration::read_sources(options.from);
+  if (!sources.ok()) return report(sources.error());
+  Result<HardwareProfile> base = find_base(options, *sources, surroundings);
   if (!base.ok()) return report(base.error());
-  calibration::SourceOptions reading;
-  if (options.gpus > 0) reading.gpus = options.gpus;
-  Result<Measurements> measurements = calibration::read_sources(options.from, *base, reading);
+  const std::optional<int> gpus = options.gpus > 0 ? std::optional(options.gpus) : std::nullopt;
+  Result<Measurements> measurements = calibration::to_measurements(*sources, *base, gpus);
   if (!measurements.ok()) return report(measurements.error());
   calibration::Fit fit =
       calibration::fit(*measurements, *base, {.id = options.id, .name = options.name});
   const Calibration result{std::move(base).value(), std::move(measurements).value(),
                            std::move(fit)};
-  const bool fitted = has_fitted(result);
-  if (fitted)
-    if (const ExitCode written = write_results(options, result); written != kDone) return written;
-  return answer(options.json ? calibrate_json(result) : calibrate_text(result),
-                fitted ? kDone : kAnswerIsNo);
+  ExitCode done = kAnswerIsNo;
+  if (has_fitted(result)) {
+    const Result<std::string> yaml = readable_yaml(result);
+    if (!yaml.ok()) return report(yaml.error());
+    done = write_results(options, result, *yaml);
+    if (done == kNotWritten) return done;
+  }
+  return answer(options.json ? calibrate_json(result) : calibrate_text(result), done);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "model/base/utf8.h"
 #include "sim/report/diagnostic_text.h"
 #include "sim/report/table.h"
 
@@ -47,7 +48,6 @@ std::vector<Warning> all_warnings(const Calibration& c) {
 
 std::string figures_text(const Calibration& c) {
   TextTable table({"figure", ">before", ">fitted", "95 %", ">change", ">samples", ">error"});
-  std::string beside;
   for (const FittedFigure& figure : c.fit.figures) {
     if (figure.state != FigureState::kFitted) continue;
     const std::string range =
@@ -188,8 +188,9 @@ std::string calibrate_comment(const Calibration& c) {
   std::string comment = "Made by 'spillway calibrate' on the base of " + c.base.id + ", from\n";
   for (const SourceSummary& source : c.measurements.sources) {
     const std::size_t slash = source.path.rfind('/');
-    comment += "  " + source.path.substr(slash == std::string::npos ? 0 : slash + 1) + ": " +
-               source.format + "\n";
+    comment += "  " +
+               printable_line(source.path.substr(slash == std::string::npos ? 0 : slash + 1)) +
+               ": " + source.format + "\n";
   }
   return comment + "Each figure that came of it says so in its origin; the others are the base's.";
 }

@@ -34,7 +34,7 @@ bool is_alone(const CopySample& sample, CopyDirection direction) {
 
 class Doubts {
  public:
-  Doubts(const Measurements& measurements, const HardwareProfile& base)
+  Doubts(Measurements& measurements, const HardwareProfile& base)
       : measurements_(measurements), base_(base) {}
 
   std::vector<Warning> run() {
@@ -113,12 +113,15 @@ class Doubts {
   /// C18: half of the GPUs at a third of the rate stand at the other socket.
   void find_gpus_apart(CopyDirection direction) {
     std::map<std::pair<int, int>, BytesPerSecond> rates;  // by GPU and row
+    const auto place_of = [](const CopySample& sample) {
+      return std::pair(*sample.gpu, sample.numa_node.value_or(-1));
+    };
     SourceRef where;
     for (const CopySample& sample : measurements_.copies) {
       if (!is_alone(sample, direction) || sample.by != CopiedBy::kCopyEngine || !sample.gpu)
         continue;
       if (sample.pages == HostPages::kPageable) continue;
-      BytesPerSecond& rate = rates[{*sample.gpu, sample.numa_node.value_or(-1)}];
+      BytesPerSecond& rate = rates[place_of(sample)];
       rate = std::max(rate, sample.rate);
       where = sample.where;
     }
@@ -130,11 +133,17 @@ class Doubts {
     warn("far-numa",
          fmt::format("{}: from {:.1f} GB/s (GPU {}{}) to {:.1f} (GPU {}{}): the slow ones are "
                      "probably bound to memory of the other socket; bind with numactl "
-                     "--cpunodebind --membind, and take a range until then",
+                     "--cpunodebind --membind; until then only the fast ones count",
                      in_words(direction), gigabytes(low->second), low->first.first,
                      row_text(low->first.second), gigabytes(high->second), high->first.first,
                      row_text(high->first.second)),
          where);
+    for (CopySample& sample : measurements_.copies) {
+      if (sample.direction != direction || !sample.gpu || sample.gpus_at_once != 1) continue;
+      const auto own = rates.find(place_of(sample));
+      if (own != rates.end() && ratio(own->second, high->second) < kApart)
+        sample.memory = HostMemory::kFar;
+    }
   }
   static std::string row_text(int row) { return row < 0 ? "" : fmt::format(", node {}", row); }
 
@@ -166,14 +175,14 @@ class Doubts {
            measurements_.gemms.front().where);
   }
 
-  const Measurements& measurements_;
+  Measurements& measurements_;
   const HardwareProfile& base_;
   std::vector<Warning> result_;
 };
 
 }  // namespace
 
-std::vector<Warning> find_doubts(const Measurements& measurements, const HardwareProfile& base) {
+std::vector<Warning> find_doubts(Measurements& measurements, const HardwareProfile& base) {
   return Doubts(measurements, base).run();
 }
 

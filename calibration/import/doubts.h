@@ -9,8 +9,9 @@
 
 namespace spillway::calibration {
 
-/// Warnings beside those of the readers. What the wires carry is said by the measurements, else by
-/// `base`.
-std::vector<Warning> find_doubts(const Measurements& measurements, const HardwareProfile& base);
+/// Warnings beside those of the readers; copies of GPUs that are far below the others' become ones
+/// of far memory, which do not count for the link. What the wires carry is said by the
+/// measurements, else by `base`.
+std::vector<Warning> find_doubts(Measurements& measurements, const HardwareProfile& base);
 
 }  // namespace spillway::calibration

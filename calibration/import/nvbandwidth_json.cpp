@@ -21,7 +21,7 @@ std::string text_of(const Json& json, const char* key) {
 std::optional<double> number_of(const Json& json) {
   if (json.is_number()) {
     const double value = json.get<double>();
-    return std::isfinite(value) ? std::optional(value) : std::nullopt;
+    return std::abs(value) < kNothingMeasures ? std::optional(value) : std::nullopt;
   }
   return json.is_string() ? to_number(trimmed(json.get_ref<const std::string&>())) : std::nullopt;
 }
@@ -89,7 +89,6 @@ class JsonReader {
   void take_test(const Json& json) {
     BandwidthTest test;
     test.name = text_of(json, "name");
-    test.description = text_of(json, "bandwidth_description");
     const std::string status = text_of(json, "status");
     test.state = state_of(status);
     if (test.state == BandwidthTest::State::kFailed) test.message = "its status is " + status;
@@ -98,9 +97,20 @@ class JsonReader {
       for (const Json& row : *rows) {
         test.rows.emplace_back();
         if (row.is_array())
-          for (const Json& cell : row) test.rows.back().push_back(number_of(cell));
+          for (const Json& cell : row) test.rows.back().push_back(cell_of(cell, test));
       }
     run_.tests.push_back(std::move(test));
+  }
+
+  /// N/A is a cell of no rate; what is neither that nor a number spoils its test.
+  static std::optional<double> cell_of(const Json& json, BandwidthTest& test) {
+    const auto number = number_of(json);
+    const bool complete = test.state == BandwidthTest::State::kComplete;
+    if (!number && complete && !json.is_null() && json != "N/A") {
+      test.state = BandwidthTest::State::kFailed;
+      test.message = "a cell of it is no rate";
+    }
+    return number;
   }
 
   BandwidthRun run_;

@@ -88,9 +88,9 @@ class SampleMaker {
 
  private:
   SourceRef at(const BandwidthTest& test) const { return {run_.path, test.line, {}}; }
-  void skip(std::string what, std::string why, SourceRef where) {
+  void skip(std::string what, std::string why, SourceRef where, bool needs_gpus = false) {
     where.path = run_.path;
-    result_.skipped.push_back({std::move(what), std::move(why), std::move(where)});
+    result_.skipped.push_back({std::move(what), std::move(why), std::move(where), needs_gpus});
   }
 
   void take(const BandwidthTest& test) {
@@ -180,12 +180,11 @@ class SampleMaker {
       skip(test.name,
            "only the sum over all GPUs is printed, and how many there are is not known: "
            "give --gpus, or nvidia-smi topo -m beside it",
-           at(test));
+           at(test), true);
       return;
     }
     CopySample sample = sample_of(meaning, test, *gpus_);
     sample.rate = BytesPerSecond(*test.sum * 1e9 / *gpus_);
-    sample.repetitions = *gpus_;
     result_.copies.push_back(sample);
     sums_ = true;
   }

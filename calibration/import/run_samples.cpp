@@ -71,6 +71,7 @@ std::size_t take_fastest(std::vector<CopySample>& samples) {
 
 Result<Measurements> to_measurements(const MeasuredRun& run) {
   Measurements result;
+  result.machine.device = run.device;
   std::map<SizeKey, std::vector<CopySample>> by_size;
   std::size_t repeated = 0, without_size = 0, partly_both_ways = 0;
   for (const MeasuredCopy& copy : run.copies) {

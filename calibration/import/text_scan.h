@@ -41,12 +41,16 @@ inline std::vector<std::string_view> words_of(std::string_view text) {
   return words;
 }
 
-/// A number, all of `text`; empty for what nothing measures, in whatever unit.
+/// In whatever unit.
+inline constexpr double kNothingMeasures = 1e21;
+
+/// A number, all of `text`; empty for what nothing measures.
 inline std::optional<double> to_number(std::string_view text) {
   double value = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end || !(std::abs(value) < 1e21)) return std::nullopt;
+  if (error != std::errc() || stop != end || !(std::abs(value) < kNothingMeasures))
+    return std::nullopt;
   return value;
 }
 

@@ -191,8 +191,6 @@ std::optional<MeasuredModule> summarize(const std::string& name, const ModuleSpa
   MeasuredModule result;
   result.name = name;
   result.executions = static_cast<std::int64_t>(times.size());
-  result.shortest = to_seconds(*std::ranges::min_element(times));
-  result.longest = to_seconds(*std::ranges::max_element(times));
   result.time = to_seconds(median(std::move(times)));
   if (!periods.empty()) result.period = to_seconds(median(std::move(periods)));
   return result;

@@ -90,9 +90,6 @@ std::vector<MeasuredCopy> find_copies(const GpuEvents& all, DeviceSpans& kernels
       copy.beside_opposite = to_seconds(overlap(event, opposite[event.device]));
     }
     copy.device = event.device;
-    copy.stream = all.names[event.stream];
-    copy.instruction = all.names[event.instruction];
-    copy.module = all.names[event.module];
     copies.push_back(std::move(copy));
   }
   std::ranges::stable_sort(copies, {}, &MeasuredCopy::device);

@@ -60,13 +60,6 @@ struct MeasuredCopy {
   Seconds beside_kernels{};   ///< the part of `time` in which a kernel ran on the device
   Seconds beside_opposite{};  ///< likewise a copy of the other direction across the link
   std::int64_t device = 0;
-  std::string stream;
-  std::string instruction;  ///< that asked for it; empty where the file does not say
-  std::string module;
-
-  /// The end that is not the device's is pageable: the driver stages it, and its rate says nothing
-  /// of the link.
-  bool pageable() const { return from == MemoryPlace::kPageable || to == MemoryPlace::kPageable; }
 };
 
 /// Copies of one direction between the same kinds of memory, together: C05's table.
@@ -98,7 +91,6 @@ struct MeasuredModule {
   std::int64_t executions = 0;  ///< on all devices
   /// From the start of its first kernel to the end of its last, median over executions.
   Seconds time{};
-  Seconds shortest{}, longest{};
   std::optional<Seconds> period{};  ///< from one start to the next on a device, median
 };
 
@@ -111,6 +103,7 @@ struct RunNote {
 struct MeasuredRun {
   RunFormat format = RunFormat::kXPlane;
   std::string path;
+  std::string device;  ///< as the driver names the first: "NVIDIA H200"; empty where not said
   std::vector<MeasuredInstruction> instructions;  ///< longest in all first
   std::vector<MeasuredCopy> copies;               ///< by device and start
   std::vector<MeasuredStream> streams;

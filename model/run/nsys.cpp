@@ -41,6 +41,7 @@ class NsysReader {
                                : "profile with nsys --trace=cuda,nvtx");
     run_.notes.insert(run_.notes.end(), owners_.notes.begin(), owners_.notes.end());
     name_devices();
+    read_device();
     summarize(std::move(all_), run_);
     if (owners_.ranges > 0)
       run_.read.push_back(format_count(owners_.ranges) + " NVTX ranges of XLA");
@@ -56,6 +57,13 @@ class NsysReader {
     for (const std::string& table : tables_.versions_of("StringIds"))
       read(table, tables_.select(table, {"id", "value"}), [&](const SqliteRow& row) {
         if (const auto id = row.integer(0)) strings_[*id] = row.text(1);
+      });
+  }
+
+  void read_device() {
+    for (const std::string& table : tables_.versions_of("TARGET_INFO_GPU"))
+      read(table, tables_.select(table, {"name"}), [&](const SqliteRow& row) {
+        if (run_.device.empty()) run_.device = row.text(0);
       });
   }
 

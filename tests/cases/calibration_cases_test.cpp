@@ -42,8 +42,7 @@ std::string table(const std::string& name, const std::string& cells,
 
 Measurements read(const TemporaryFolder& folder, const std::string& text, const char* base,
                   std::optional<int> gpus = {}) {
-  auto read =
-      calibration::read_sources({folder.write("log", text)}, shipped_profile(base), {.gpus = gpus});
+  auto read = testing::read_measurements({folder.write("log", text)}, shipped_profile(base), gpus);
   REQUIRE_MESSAGE(read.ok(), (read.ok() ? "" : to_text(read.error())));
   return std::move(read).value();
 }
@@ -73,7 +72,7 @@ TEST_CASE("C05: copies of pageable memory are told by their kinds, and never cou
   CHECK(testing::describe_copies(*run) ==
         "device to host, device to pinned: 10 of 10737418240 B at 55.00 GB/s\n"
         "device to host, device to pageable: 510 of 4940000250 B at 1.80 GB/s\n");
-  const auto m = calibration::read_sources({path}, shipped_profile("h100"));
+  const auto m = testing::read_measurements({path}, shipped_profile("h100"));
   REQUIRE(m.ok());
   CHECK(warns(*m, "pageable", "510 copies device to host, device to pageable, 4.60 GiB at 1.80"));
   const calibration::Fit fit = calibration::fit(*m, shipped_profile("h100"));
@@ -131,6 +130,10 @@ TEST_CASE("C18: GPUs at a third of the others' rate stand at the other socket") 
               "host to device: from 8.0 GB/s (GPU 3) to 24.1 (GPU 0): the slow ones are probably "
               "bound to memory of the other socket"));
   CHECK_FALSE(warns(m, "far-numa", "device to host"));
+  // The mean of both is no link's.
+  const HostLink link = calibration::fit(m, shipped_profile("a100")).profile.link;
+  CHECK(link.host_to_device.value.value() == doctest::Approx(24.05e9));
+  CHECK(link.device_to_host.value.value() == doctest::Approx(24.05e9));
 }
 
 TEST_CASE("C19: copies by kernels stand for nothing that XLA does") {
@@ -184,8 +187,8 @@ TEST_CASE("C32: host memory that cannot be pinned makes copies seconds, and the 
       folder.path("run"),
       testing::two_steps() + "UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET dstKind=0, end=end+100000;"));
   REQUIRE(run.ok());
-  CHECK(run->copies.front().pageable());
-  const auto m = calibration::read_sources({folder.path("run")}, shipped_profile("h200"));
+  CHECK(run->copies.front().to == MemoryPlace::kPageable);
+  const auto m = testing::read_measurements({folder.path("run")}, shipped_profile("h200"));
   REQUIRE(m.ok());
   CHECK(warns(*m, "pageable", "the driver stages them, and the host waits"));
 }
@@ -197,7 +200,7 @@ TEST_CASE("C33: the wall time of device_put is refused") {
                            "device_put float32[15625,10000]: 344 ms\n"}) {
     CAPTURE(text);
     const auto read =
-        calibration::read_sources({folder.write("times", text)}, shipped_profile("h100"));
+        testing::read_measurements({folder.write("times", text)}, shipped_profile("h100"));
     REQUIRE_FALSE(read.ok());
     CHECK(read.error().text == "measures device_put by wall time, which is not the link");
     CHECK(read.error().advice.find("give copies timed by events") != std::string::npos);
@@ -235,7 +238,7 @@ TEST_CASE("C38: a run that ends in the middle keeps its complete tests") {
   CHECK(
       warns(m, "cut", "'host_to_device_bidirectional_memcpy_ce' is not complete and is left out"));
   // Nothing usable is an error.
-  const auto none = calibration::read_sources(
+  const auto none = testing::read_measurements(
       {folder.write("log", "nvbandwidth Version: v0.2\n" + cut)}, shipped_profile("h100"));
   REQUIRE_FALSE(none.ok());
   CHECK(none.error().text == "no test of nvbandwidth in it is complete");
@@ -252,8 +255,8 @@ TEST_CASE("C43: a quarter below the link: the benchmark's memory was not pinned"
       "    PCI\n        GPU Link Info\n            PCIe Generation\n"
       "                Max : 3\n                Current : 3\n            Link Width\n"
       "                Max : 16x\n                Current : 16x\n";
-  const auto m = calibration::read_sources({folder.write("log", log), folder.write("smi", link)},
-                                           shipped_profile("a100"));
+  const auto m = testing::read_measurements({folder.write("log", log), folder.write("smi", link)},
+                                            shipped_profile("a100"));
   REQUIRE(m.ok());
   CHECK(warns(*m, "pageable"));
   CHECK(warns(*m, "poor-rate",

@@ -1,6 +1,8 @@
 // spillway calibrate, as a person and a script call it.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "model/hardware/read_profile.h"
@@ -70,12 +72,76 @@ TEST_CASE("nothing that determines a figure is an answer, and writes nothing") {
   CHECK(run_spillway("calibrate --base gb200 --gpus 4 --from " + sums).exit_code == 0);
 }
 
+TEST_CASE("a machine that cannot be is answered, and not written") {
+  const TemporaryFolder folder;
+  const std::string sums = folder.write("sums", "SUM host_to_device_memcpy_ce 9000\n");
+  const std::string yaml = folder.path("ours.yaml");
+  const Run run = run_spillway("calibrate --base h100 --gpus 1 --from " + sums + " --out " + yaml);
+  CHECK(run.exit_code == 1);
+  CHECK(run.err == yaml + ": not written: such a machine cannot be, see the warnings\n");
+  CHECK(run.out.find("cannot-be: link.cap_per_direction: 9 TB/s exceeds the HBM bandwidth") !=
+        std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(yaml));
+}
+
+TEST_CASE("a machine that no command could read is an error, and not written") {
+  const TemporaryFolder folder;
+  std::string table = "entries { key: \"sm_90\" value {\n";
+  for (int power = 16; power <= 30; ++power) {
+    const double bytes = std::pow(2.0, power), seconds = 1e-5 + bytes / 1e17;
+    table += fmt::format(
+        "entries {{ instruction {{ opcode: \"all-reduce\" shape {{ element_type: F32 "
+        "dimensions: {} }} iota_collective_device_list {{ num_devices_per_group: 8 }} "
+        "}} network_throughput_bytes_per_sec: {:.9g} }}\n",
+        (1 << power) / 4, bytes / seconds);
+  }
+  const std::string yaml = folder.path("ours.yaml");
+  const Run run = run_spillway("calibrate --base h100 --from " +
+                               folder.write("table", table + "} }\n") + " --out " + yaml);
+  CHECK(run.exit_code == 3);
+  CHECK_MESSAGE(run.err.starts_with("error: what was fitted is no machine, and nothing is written: "
+                                    "'bus_bandwidth' is outside 1 B/s to 1000 TB/s, in '- {gpus: "
+                                    "8, "),
+                run.err);
+  CHECK(run.out.empty());
+  CHECK_FALSE(std::filesystem::exists(yaml));
+}
+
+TEST_CASE("names that are no text are written as text") {
+  const TemporaryFolder folder;
+  const std::string log = folder.write("caf\xe9",
+                                       "nvbandwidth Version: v0.8\xe9\n"
+                                       "Device 0: NVIDIA H100 80GB HBM3 \xe9\n"
+                                       "SUM host_to_device_memcpy_ce 55\n");
+  const std::string yaml = folder.path("ours.yaml");
+  const Run run = run_spillway("calibrate --from " + log + " --name 'caf\xe9' --out " + yaml);
+  REQUIRE(run.exit_code == 0);
+  CHECK(read_text(yaml).find("\nname: \"caf?\"\n") != std::string::npos);
+  CHECK(run_spillway("hw check " + yaml).exit_code == 0);
+}
+
+TEST_CASE("without a base a file that is wrong is still that") {
+  const TemporaryFolder folder;
+  check_refused("calibrate --from " + folder.path("missing"), 3,
+                folder.path("missing") + ": error: cannot be opened: No such file or directory\n");
+  check_refused("calibrate --from " + folder.write("empty", ""), 3,
+                folder.path("empty") + ": error: is empty\n");
+  const std::string a10 = "Device 0: NVIDIA A10\nSUM host_to_device_memcpy_ce 25\n";
+  check_refused("calibrate --from " + folder.write("a10", a10), 2,
+                "error: no machine is known with the device 'NVIDIA A10'\n"
+                "  give the one that comes nearest: --base h100 (spillway hw list)\n");
+}
+
 TEST_CASE("what is wrong is said before anything is written") {
   const TemporaryFolder folder;
   const std::string log = folder.write("log", read_text("examples/calibration/nvbandwidth.txt"));
   const Run over = run_spillway("calibrate --base h100 --from " + log + " --out " + log);
   CHECK(over.exit_code == 2);
   CHECK(read_text(log) == read_text("examples/calibration/nvbandwidth.txt"));
+  const std::string both = folder.path("both");
+  check_refused(
+      "calibrate --base h100 --from " + log + " --out " + both + " --plot " + folder.path("./both"),
+      2, "error: --out and --plot are one file, '" + both + "'\n  give the picture another name\n");
   CHECK(run_spillway("calibrate --base h100").exit_code == 2);
   CHECK(run_spillway("calibrate --base h101 --from " + log).exit_code == 2);
   CHECK(run_spillway("calibrate --base h100 --from " + folder.path("missing")).exit_code == 3);

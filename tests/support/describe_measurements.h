@@ -6,9 +6,18 @@
 #include <string>
 #include <vector>
 
-#include "calibration/measurements.h"
+#include "calibration/import/read_source.h"
 
 namespace spillway::testing {
+
+/// What files say of a machine.
+inline Result<calibration::Measurements> read_measurements(const std::vector<std::string>& paths,
+                                                           const HardwareProfile& base,
+                                                           std::optional<int> gpus = {}) {
+  const auto sources = calibration::read_sources(paths);
+  if (!sources.ok()) return sources.error();
+  return calibration::to_measurements(*sources, base, gpus);
+}
 
 /// "h2d both ways of 4 by kernel 512 B 55.37 gpu 0 node 1": one line a sample, in GB/s.
 inline std::string describe_copies(const calibration::Measurements& measurements) {

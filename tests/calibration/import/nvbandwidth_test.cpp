@@ -193,6 +193,19 @@ TEST_CASE("JSON: cells are texts, nan is no JSON, and text stands around it") {
   }
 }
 
+TEST_CASE("a cell of JSON that is no rate spoils its test") {
+  for (const char* cell : {"1e300", "\"1e300\"", "\"fast\"", "{}"}) {
+    CAPTURE(cell);
+    const Measurements m = read_json(std::string(R"({"nvbandwidth": {"testcases": [
+          {"name": "device_to_host_memcpy_ce", "status": "Passed", "bandwidth_matrix": [["55.3"]]},
+          {"name": "host_to_device_memcpy_ce", "status": "Passed", "bandwidth_matrix": [["55",)") +
+                                     cell + "]]}]}}");
+    CHECK(describe_copies(m) == "d2h 55.30 gpu 0\n");
+    CHECK(describe_warnings(m.warnings) ==
+          "failed: 'host_to_device_memcpy_ce' failed and is left out: a cell of it is no rate\n");
+  }
+}
+
 TEST_CASE("JSON that is cut keeps the tests before") {
   const std::string text(kJson);
   const Measurements m = read_json(text.substr(0, text.find("\"Waived\"")));

@@ -15,6 +15,7 @@ namespace {
 using testing::describe_copies;
 using testing::describe_skipped;
 using testing::describe_warnings;
+using testing::read_measurements;
 using testing::shipped_profile;
 using testing::TemporaryFolder;
 
@@ -51,14 +52,14 @@ TEST_CASE("the content of a file decides what reads it") {
   };
   for (const Row& row : rows) {
     CAPTURE(row.path);
-    const Result<Measurements> read = read_source(row.path, base);
+    const Result<Measurements> read = read_measurements({row.path}, base);
     REQUIRE_MESSAGE(read.ok(), (read.ok() ? "" : to_text(read.error())));
     CHECK(read->sources.front().format == row.format);
   }
-  const auto none = read_source(folder.write("x", "nothing of the kind"), base);
+  const auto none = read_source(folder.write("x", "nothing of the kind"));
   REQUIRE_FALSE(none.ok());
   CHECK(none.error().text == "no measurements of a kind that is known");
-  CHECK_FALSE(read_source(folder.path("missing"), base).ok());
+  CHECK_FALSE(read_source(folder.path("missing")).ok());
 }
 
 TEST_CASE("bandwidthTest: tables and lines, pinned and pageable") {
@@ -132,12 +133,44 @@ TEST_CASE("GPUs that one file counts hold for the sums of another") {
   for (int gpu = 0; gpu < 4; ++gpu)
     links += "GPU " + std::to_string(gpu) + ": NVIDIA GB200 (UUID: x)\n C2C Link 0: 223.6 GB/s\n";
   const HardwareProfile base = shipped_profile("gb200");
-  const auto alone = read_sources({sums}, base);
+  const auto alone = read_measurements({sums}, base);
   REQUIRE(alone.ok());
   CHECK(alone->copies.empty());
-  const auto both = read_sources({sums, folder.write("c2c", links)}, base);
+  const auto both = read_measurements({sums, folder.write("c2c", links)}, base);
   REQUIRE(both.ok());
   CHECK(describe_copies(*both) == "h2d 200.72\n");
+}
+
+TEST_CASE("a file given twice is refused, by whatever name") {
+  const TemporaryFolder folder;
+  const std::string log = folder.write("log", kLog);
+  const std::string again = folder.path("./log");
+  const auto twice = read_sources({log, again});
+  REQUIRE_FALSE(twice.ok());
+  CHECK(twice.error().kind == ErrorKind::kUsage);
+  CHECK(twice.error().text ==
+        spillway::quoted(again) + " is the file that is read as " + spillway::quoted(log));
+  CHECK(read_sources({log, folder.write("copy", kLog)}).ok());
+}
+
+TEST_CASE("text in UTF-16 is told from a database") {
+  const TemporaryFolder folder;
+  for (const std::string mark : {"\xff\xfe", "\xfe\xff"}) {
+    const auto read = read_source(folder.write("log", mark + std::string("n\0v\0", 4)));
+    REQUIRE_FALSE(read.ok());
+    CHECK(read.error().text == "is text in UTF-16, and must be in UTF-8");
+  }
+}
+
+TEST_CASE("the device that the files name") {
+  const TemporaryFolder folder;
+  const std::string run = testing::write_database(
+      folder.path("run"), testing::two_steps() +
+                              "CREATE TABLE TARGET_INFO_GPU (id INT, name TEXT); INSERT INTO "
+                              "TARGET_INFO_GPU VALUES (0, 'NVIDIA H200');");
+  const std::string log = folder.write("log", kLog);
+  CHECK(device_of(*read_sources({log})) == "");
+  CHECK(device_of(*read_sources({log, run})) == "NVIDIA H200");
 }
 
 }  // namespace

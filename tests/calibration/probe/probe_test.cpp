@@ -209,6 +209,12 @@ TEST_CASE("a probe's file that is none") {
       {"no machine", with("\"machine\"", "\"engine\""), "error: 'machine' is missing"},
       {"a text for a number", with("\"multiprocessors\": 132", "\"multiprocessors\": \"132\""),
        "error: 'multiprocessors' must be a number"},
+      {"an unknown direction", with("\"device_to_host\"", "\"d2h\""),
+       "'direction' is 'd2h', and must be one of host_to_device, device_to_host"},
+      {"unknown pages", with("\"pinned\"", "\"pined\""),
+       "'pages' is 'pined', and must be one of pinned, pageable, registered"},
+      {"no point", with("\"measured\": [", "\"measured\": [], \"before\": ["),
+       "error: has no point that was measured"},
       {"a negative count", with("\"multiprocessors\": 132", "\"multiprocessors\": -1"),
        "error: 'multiprocessors' must be a whole number from 0 up"},
       {"a list", "[]", "error: is no object"}};
@@ -219,6 +225,11 @@ TEST_CASE("a probe's file that is none") {
     CHECK_MESSAGE(to_text(read.error()).find(row.error) != std::string::npos,
                   to_text(read.error()));
   }
+}
+
+TEST_CASE("the schema may stand anywhere") {
+  CHECK(is_probe_json("{" + std::string(1000, ' ') + "\"schema\": \"spillway.probe/1\"}"));
+  CHECK_FALSE(is_probe_json("{\"schema\": \"spillway.calibrate/1\"}"));
 }
 
 }  // namespace

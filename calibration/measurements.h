@@ -73,7 +73,6 @@ struct CopySample {
   std::optional<Rows> rows{};
   std::optional<int> gpu{};        ///< its index
   std::optional<int> numa_node{};  ///< of the host memory
-  int repetitions = 1;             ///< that the source made one number of
   SourceRef where;
 };
 inline Seconds time_of(const CopySample& sample) { return *sample.bytes / sample.rate; }
@@ -88,7 +87,6 @@ struct GemmSample {
   Seconds time;  ///< of one call
   Operands operands = Operands::kUnknown;
   bool lasting = false;  ///< after half a second of the same: clocks follow power
-  std::optional<Hertz> clock{};
   SourceRef where;
 };
 inline Flops flops_of(const GemmSample& gemm) {
@@ -165,8 +163,7 @@ struct MachineFacts {
   std::optional<Count> gpus{}, gpus_per_cpu{}, cpus{};
   std::optional<Count> sm_count{};
   std::optional<Bytes> hbm_capacity{}, l2_capacity{};
-  std::optional<Hertz> clock{};
-  std::optional<bool> mig{}, ecc{};
+  std::optional<bool> mig{};
 };
 
 /// Something a reader met that changes what a figure means: pageable rows, an idle link's state.

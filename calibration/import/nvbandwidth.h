@@ -22,7 +22,6 @@ struct BandwidthTest {
     kFailed,  ///< it says so
   };
   std::string name;
-  std::string description;
   std::vector<std::vector<std::optional<double>>> rows;
   std::optional<double> sum;
   State state = State::kComplete;

@@ -28,8 +28,7 @@ class TextReader {
     const std::string_view bare = trimmed(line);
     if (bare.empty()) return;
     if (read_header(bare) || read_event(bare)) return;
-    if (open_ && read_table(bare)) return;
-    if (open_ && columns_ == 0) run_.tests.back().description = bare;
+    if (open_) read_table(bare);
   }
 
   bool read_header(std::string_view line) {
@@ -111,15 +110,15 @@ class TextReader {
     return true;
   }
 
-  bool read_table(std::string_view line) {
+  void read_table(std::string_view line) {
     const auto words = words_of(line);
     if (columns_ == 0) {
       for (std::size_t k = 0; k < words.size(); ++k)
-        if (to_whole(words[k]) != static_cast<std::int64_t>(k)) return false;
+        if (to_whole(words[k]) != static_cast<std::int64_t>(k)) return;
       columns_ = words.size();
-      return true;
+      return;
     }
-    if (words.empty() || !to_whole(words[0])) return false;
+    if (words.empty() || !to_whole(words[0])) return;
     std::vector<std::optional<double>> cells;
     for (std::size_t k = 1; k < words.size(); ++k) {
       // "16." of a run that ended while it was written is no number.
@@ -129,7 +128,6 @@ class TextReader {
     }
     cut_ = cut_ || cells.size() != columns_;
     run_.tests.back().rows.push_back(std::move(cells));
-    return true;
   }
 
   void open_test(std::string_view name) {

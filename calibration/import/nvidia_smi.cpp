@@ -219,8 +219,6 @@ class SmiReader {
         if (const auto n = to_whole(value)) gpu.generation = static_cast<int>(*n);
       if (width) gpu.lanes = lanes_in(value);
       if (heading_ == "MIG Mode") read_mig(value);
-      if (heading_.starts_with("ECC Mode") || heading_.starts_with("Ecc Mode"))
-        machine.ecc = value == "Enabled";
     }
     if (heading_ == "FB Memory Usage")
       if (const auto total = leading_number(value_of(line, "Total")))

@@ -40,7 +40,7 @@ struct Failed {
 /// Runs trials; throws Failed.
 class Runner {
  public:
-  Runner(Device& device, const ProbeOptions& options) : device_(device), options_(options) {}
+  explicit Runner(Device& device) : device_(device) {}
 
   Device& device() { return device_; }
 
@@ -63,7 +63,6 @@ class Runner {
 
  private:
   Device& device_;
-  const ProbeOptions& options_;
 };
 
 /// One point on its way to being stable.
@@ -277,7 +276,7 @@ ProbeRun run_plan(Device& device, MeasurementPlan plan, const ProbeOptions& opti
   run.machine = device.machine();
   run.options = options;
   run.not_planned = std::move(plan.not_planned);
-  Runner runner(device, options);
+  Runner runner(device);
   std::vector<PointRun> points;
   for (Point& point : plan.points) points.emplace_back(std::move(point), options);
   std::vector<std::size_t> order(points.size());

@@ -13,6 +13,7 @@
 #include "cli/capacity_outputs.h"
 #include "cli/command.h"
 #include "cli/progress.h"
+#include "cli/question_stamp.h"
 #include "cli/shard_option.h"
 
 namespace spillway {
@@ -88,6 +89,23 @@ Result<CapacityRequest> make_request(const CapacityOptions& options,
   return request;
 }
 
+/// Which part of the answer this is, and of which question.
+std::optional<ShardLabel> label_part(const CapacityOptions& options, const Shard& shard,
+                                     const CapacityRequest& request) {
+  if (options.shard.empty()) return std::nullopt;
+  QuestionStamp stamp("capacity");
+  for (const std::string& model : options.models) stamp.add_file(model);
+  stamp.add_file(options.settings);
+  for (const HardwareProfile& machine : request.machines) stamp.add(machine);
+  stamp.add("--devices", options.devices);
+  stamp.add("--batch", options.batches);
+  stamp.add("--seq", options.sequences);
+  stamp.add("--policy", options.policies);
+  stamp.add("--offload-state", options.offload_state ? "true" : "");
+  stamp.add(options.budget);
+  return ShardLabel{shard, count_cells(request), stamp.text()};
+}
+
 int run_capacity(const CapacityOptions& options, const Surroundings& surroundings) {
   const Result<Shard> shard = options.shard.empty() ? Shard() : parse_shard(options.shard);
   if (!shard.ok()) return report(shard.error());
@@ -109,7 +127,7 @@ int run_capacity(const CapacityOptions& options, const Surroundings& surrounding
                                    .advance = [&] { progress.advance(); }});
   if (!found.ok()) return report(found.error());
   CapacityReport result = std::move(found).value();
-  if (!options.shard.empty()) result.shard = {shard->index, shard->count};
+  result.shard = label_part(options, *shard, *request);
   if (const ExitCode code = write_capacity(result, options.outputs); code != kDone) return code;
   // Of a part nobody can say whether anything fits.
   const bool is_yes = !options.shard.empty() || fits_anywhere(result);

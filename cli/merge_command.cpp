@@ -17,9 +17,15 @@ struct MergeOptions {
 };
 
 /// What a grid says as a whole no part could say.
-int answer_capacity(const std::string& merged, const MergeOptions& options) {
+int answer_capacity(const std::string& merged, const std::vector<ShardText>& shards,
+                    const MergeOptions& options) {
   const Result<CapacityReport> whole = read_capacity_json(merged, options.files.front());
-  if (!whole.ok()) return report(whole.error());
+  if (!whole.ok()) {
+    for (const ShardText& shard : shards)  // whose fault it is
+      if (const auto part = read_capacity_json(shard.json, shard.path); !part.ok())
+        return report(part.error());
+    return report(whole.error());
+  }
   if (const ExitCode code = write_capacity(*whole, options.outputs); code != kDone) return code;
   return answer(render_json(*whole), fits_anywhere(*whole) ? kDone : kAnswerIsNo);
 }
@@ -34,7 +40,7 @@ int run_merge(const MergeOptions& options) {
   }
   const Result<std::string> merged = merge_shards(shards);
   if (!merged.ok()) return report(merged.error());
-  if (is_capacity_json(*merged)) return answer_capacity(*merged, options);
+  if (is_capacity_json(*merged)) return answer_capacity(*merged, shards, options);
   if (options.outputs.any())
     return report(usage_error("--html, --csv, --sqlite and --markdown are for parts of capacity",
                               "leave them out"));

@@ -7,8 +7,6 @@
 namespace spillway {
 namespace {
 
-constexpr std::size_t kMostShards = 1'000'000;
-
 std::optional<std::size_t> whole_number(std::string_view text) {
   std::size_t number = 0;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -23,7 +21,7 @@ Result<Shard> parse_shard(const std::string& text) {
   const auto index = whole_number(std::string_view(text).substr(0, slash));
   const auto count =
       slash < text.size() ? whole_number(std::string_view(text).substr(slash + 1)) : std::nullopt;
-  if (!index || !count || *count < 1 || *count > kMostShards || *index < 1 || *index > *count)
+  if (!index || !count || !Shard{*index, *count}.is_valid())
     return usage_error("--shard " + quoted(text) + " is no part of a whole",
                        "for example --shard 1/8, the first of eight");
   return Shard{*index, *count};

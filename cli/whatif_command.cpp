@@ -18,6 +18,7 @@
 #include "cli/output_file.h"
 #include "cli/plan_file_option.h"
 #include "cli/progress.h"
+#include "cli/question_stamp.h"
 #include "cli/run_profile_option.h"
 #include "cli/shard_option.h"
 #include "cli/size_options.h"
@@ -251,6 +252,20 @@ int write_plan(const WhatIfOptions& options, const LoadedStep& loaded, const Eva
   return plan.ok() ? write_plan_file(options.out, *plan) : report(plan.error());
 }
 
+/// Which part of the answer this is, and of which question.
+std::optional<ShardLabel> label_part(const WhatIfOptions& options, const Shard& shard,
+                                     const LoadedStep& loaded, std::size_t cases) {
+  if (options.shard.empty()) return std::nullopt;
+  QuestionStamp stamp("whatif");
+  stamp.add(options.step, loaded);
+  stamp.add("--set", options.sets);
+  stamp.add("--flag", options.flags);
+  stamp.add(options.sizes);
+  stamp.add_file(options.run.profile);
+  stamp.add("--measured-step", options.run.measured_step);
+  return ShardLabel{shard, cases, stamp.text()};
+}
+
 int run_whatif(const WhatIfOptions& options, const Surroundings& surroundings) {
   const bool is_model = is_model_path(options.step.program);  // asks for its own policy
   if (!is_model && options.sets.empty() && options.flags.empty() && !options.sizes.any())
@@ -286,7 +301,6 @@ int run_whatif(const WhatIfOptions& options, const Surroundings& surroundings) {
   // What will run the step decides its streams, too.
   const std::optional<JaxlibVersion> runs_on = loaded->jaxlib_or_that_of_names();
   WhatIfReport result;
-  if (!options.shard.empty()) result.shard = {shard->index, shard->count};
   result.program_name = program.name;
   result.path = program.path;
   result.modules_in_folder = program.modules_in_folder;
@@ -330,6 +344,7 @@ int run_whatif(const WhatIfOptions& options, const Surroundings& surroundings) {
     if (const int code = write_plan(options, *loaded, evaluator, context, result); code != kDone)
       return code;
   }
+  result.shard = label_part(options, *shard, *loaded, result.cases_dealt);
   return answer(options.json ? render_json(result) : render_text(result),
                 is_ranked(result) ? kDone : kAnswerIsNo);
 }

@@ -14,6 +14,7 @@
 
 #include "model/plan/budget.h"
 #include "sim/capacity/step_estimate.h"
+#include "sim/shard.h"
 
 namespace spillway {
 
@@ -79,8 +80,7 @@ struct CapacityReport {
   std::vector<CapacityMachine> machines;
   std::vector<CapacityCell> cells;       ///< in the order of the request: models outermost
   std::vector<std::string> assumptions;  ///< sentences, each once
-  /// The part of the cells that these are, from 1, and of how many; {0, 0} where they are all.
-  std::pair<std::size_t, std::size_t> shard = {0, 0};
+  std::optional<ShardLabel> shard = {};  ///< the part of the cells that these are; empty: all
 };
 
 std::size_t count_cells(const CapacityRequest& request);

@@ -122,14 +122,15 @@ bool read_items(const Json& json, const char* name, std::vector<Item>& items, co
 
 std::string render_json(const CapacityReport& report) {
   Json json{{"schema", kSchema}};
-  if (report.shard.second > 0)
-    json["shard"] = {{"index", report.shard.first}, {"count", report.shard.second}};
+  if (report.shard)
+    visit_label(*report.shard,
+                [&json](const char* name, const auto& value) { json["shard"][name] = value; });
   json["machines"] = Json::array();
   for (const CapacityMachine& machine : report.machines)
     json["machines"].push_back(machine_json(machine));
   json["cells"] = Json::array();
   for (const CapacityCell& cell : report.cells) json["cells"].push_back(cell_json(cell));
-  if (report.shard.second == 0) {
+  if (!report.shard) {
     json["needs"] = Json::array();
     for (const CapacityNeed& need : find_needs(report))
       json["needs"].push_back(need_json(report, need));

@@ -14,7 +14,8 @@ struct ShardText {
 };
 
 /// The answer that the command would have given without --shard. Errors: a file that is no such
-/// part, parts of different questions, a part that is missing or there twice.
+/// part, parts of different questions, a part that is missing, there twice or without all its
+/// cases.
 Result<std::string> merge_shards(const std::vector<ShardText>& shards);
 
 }  // namespace spillway

@@ -101,8 +101,9 @@ std::string render_json(const WhatIfReport& report) {
   json["hardware"] = report.hardware;
   if (report.anchor) json["anchor"] = Json::parse(anchor_json(*report.anchor));
   json["jaxlib"] = to_string(report.jaxlib);
-  if (report.shard.second > 0)
-    json["shard"] = {{"index", report.shard.first}, {"count", report.shard.second}};
+  if (report.shard)
+    visit_label(*report.shard,
+                [&json](const char* name, const auto& value) { json["shard"][name] = value; });
   json["as_compiled"] = case_json(report.handles, report.as_given, {}, {});
   if (report.again)
     json["as_compiled_ordered_again"] = case_json(report.handles, *report.again, {}, {});

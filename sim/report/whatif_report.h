@@ -10,6 +10,7 @@
 #include "model/plan/budget.h"
 #include "sim/planner/anchor.h"
 #include "sim/planner/whatif.h"
+#include "sim/shard.h"
 
 namespace spillway {
 
@@ -24,8 +25,7 @@ struct WhatIfReport {
   /// As compiled, ordered again as the cases are, to compare them with; the first case where empty.
   std::optional<PolicyCase> again;
   std::vector<WhatIfOutcome> cases;  ///< all ordered again; the first without the flags asked for
-  /// The part of the cases that these are, from 1, and of how many; {0, 0} where they are all.
-  std::pair<std::size_t, std::size_t> shard;
+  std::optional<ShardLabel> shard;   ///< the part of the cases that these are; empty: all
   std::size_t cases_dealt = 0;       ///< to this part and the others
   std::vector<Diagnostic> findings;  ///< what is odd about the flags; none is an error
   std::vector<std::string> assumptions;

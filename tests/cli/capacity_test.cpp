@@ -52,6 +52,26 @@ TEST_CASE("the parts put together are the answer of one run, in every form") {
   }
 }
 
+TEST_CASE("parts of grids with other values are refused") {
+  const testing::TemporaryFolder folder;
+  const std::string grid = "capacity llama3.1-8b --hw gb200 --devices 8,16 --batch 1 --json ";
+  const auto make = [&](const std::string& command, const std::string& file) {
+    const Run part = run_spillway(command);
+    REQUIRE(part.exit_code == 0);
+    return folder.write(file, part.out);
+  };
+  const std::string first = make(grid + "--seq 4096 --shard 1/2", "first");
+  const std::string second = make(grid + "--seq 8192 --shard 2/2", "second");
+  check_refused("merge " + first + " " + second, 3,
+                second + ": error: answers another question than '" + first +
+                    "'\n  all parts need the same files and options, in the same order\n");
+  std::string broken = read_text(first);
+  broken.replace(broken.find("\"step_seconds\": ") + 16, 1, "\"abc\", \"other\": 1");
+  const std::string damaged = folder.write("damaged", broken);
+  check_refused("merge " + damaged + " " + make(grid + "--seq 4096 --shard 2/2", "second"), 3,
+                damaged + ": error: is no answer of capacity\n  make it with capacity --json\n");
+}
+
 TEST_CASE("all forms hold the same cells") {
   const testing::TemporaryFolder folder;
   const Run run = run_spillway(kQuestion + " --json --csv " + folder.path("a.csv") + " --sqlite " +

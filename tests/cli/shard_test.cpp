@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "tests/cli/run.h"
+#include "tests/golden.h"
 #include "tests/support/temporary_folder.h"
 
 namespace spillway {
@@ -35,6 +36,43 @@ TEST_CASE("the parts put together are the answer of one run, to the byte") {
     CHECK(merged.exit_code == 0);
     CHECK(merged.out == whole);
   }
+}
+
+TEST_CASE("parts of different questions are told apart") {
+  const testing::TemporaryFolder folder;
+  const std::string step =
+      "whatif examples/jax/dumps/keep --names examples/jax/dumps/keep/names.json --hw gb200 ";
+  const std::string sets = "--set query_proj=keep,offload --set mlpwi_1=keep,offload ";
+  const auto make = [&](const std::string& command, const std::string& shard,
+                        const std::string& file) {
+    const Run part = run_spillway(command + " --json --shard " + shard);
+    REQUIRE(part.exit_code == 0);
+    return folder.write(file, part.out);
+  };
+  const std::string first = make(step + sets, "1/2", "first");
+  const std::string others[] = {
+      step + sets + "--topology 8x1",
+      step + sets + "--host-limit 5GiB",
+      step + sets + "--node-host-limit 5GiB",
+      step + sets + "--pageable-copies 2GB/s",
+      step + sets + "--flag xla_gpu_enable_latency_hiding_scheduler=false",
+      step + "--set query_proj=offload,keep --set mlpwi_1=keep,offload",
+      step + "--set key_proj=keep,offload --set mlpwi_1=keep,offload",
+  };
+  for (const std::string& other : others) {
+    CAPTURE(other);
+    const std::string second = make(other, "2/2", "second");
+    testing::check_refused("merge " + first + " " + second, 3,
+                           second + ": error: answers another question than '" + first +
+                               "'\n  all parts need the same files and options, in the same "
+                               "order\n");
+  }
+  // The same file by another name is the same.
+  const std::string copy =
+      folder.write("copy.json", testing::read_text("examples/jax/dumps/keep/names.json"));
+  const std::string second = make(
+      "whatif examples/jax/dumps/keep --hw gb200 --names " + copy + " " + sets, "2/2", "second");
+  CHECK(run_spillway("merge " + first + " " + second).exit_code == 0);
 }
 
 TEST_CASE("a part is a number of a number, and for scripts") {

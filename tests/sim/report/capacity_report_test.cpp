@@ -76,7 +76,7 @@ TEST_CASE("parts put together are read as the whole") {
     shard.cells.clear();
     for (std::size_t c = part - 1; c < report.cells.size(); c += 5)
       shard.cells.push_back(report.cells[c]);
-    shard.shard = {part, 5};
+    shard.shard = ShardLabel{{part, 5}, report.cells.size(), "q"};
     parts.push_back({"part", render_json(shard)});
   }
   const auto merged = merge_shards(parts);

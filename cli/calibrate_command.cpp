@@ -94,8 +94,9 @@ ExitCode write_results(const CalibrateOptions& options, const Calibration& calib
 int run_calibrate(const CalibrateOptions& options, const Surroundings& surroundings) {
   std::vector<std::string> inputs = options.from;
   inputs.push_back(options.base);
-  if (const auto wrong = overwrites_input("--out", options.out, inputs)) return report(*wrong);
-  if (const auto wrong = overwrites_input("--plot", options.plot, inputs)) return report(*wrong);
+  if (const ExitCode code = check_output("--out", options.out, inputs); code != kDone) return code;
+  if (const ExitCode code = check_output("--plot", options.plot, inputs); code != kDone)
+    return code;
   if (const auto wrong = overwrites_itself(options)) return report(*wrong);
   const Result<std::vector<Source>> sources = calibration::read_sources(options.from);
   if (!sources.ok()) return report(sources.error());

@@ -115,7 +115,7 @@ int run_capacity(const CapacityOptions& options, const Surroundings& surrounding
   std::vector<std::string> inputs = options.models;
   inputs.insert(inputs.end(), options.hardware.begin(), options.hardware.end());
   inputs.push_back(options.settings);
-  if (const auto wrong = overwrites_input(options.outputs, inputs)) return report(*wrong);
+  if (const ExitCode code = check_outputs(options.outputs, inputs); code != kDone) return code;
   const Result<CapacityRequest> request = make_request(options, surroundings);
   if (!request.ok()) return report(request.error());
 

@@ -28,11 +28,11 @@ void add_capacity_outputs(CLI::App& subcommand, CapacityOutputs& outputs) {
   for (const Form& form : kForms) subcommand.add_option(form.option, outputs.*form.path, form.help);
 }
 
-std::optional<Error> overwrites_input(const CapacityOutputs& outputs,
-                                      const std::vector<std::string>& inputs) {
+ExitCode check_outputs(const CapacityOutputs& outputs, const std::vector<std::string>& inputs) {
   for (const Form& form : kForms)
-    if (auto wrong = overwrites_input(form.option, outputs.*form.path, inputs)) return wrong;
-  return std::nullopt;
+    if (const ExitCode code = check_output(form.option, outputs.*form.path, inputs); code != kDone)
+      return code;
+  return kDone;
 }
 
 ExitCode write_capacity(const CapacityReport& report, const CapacityOutputs& outputs) {

@@ -17,9 +17,8 @@ struct CapacityOutputs {
 
 void add_capacity_outputs(CLI::App& subcommand, CapacityOutputs& outputs);
 
-/// An error where one of them is a file that is read; to be asked before the work is done.
-std::optional<Error> overwrites_input(const CapacityOutputs& outputs,
-                                      const std::vector<std::string>& inputs);
+/// Asks check_output of each.
+ExitCode check_outputs(const CapacityOutputs& outputs, const std::vector<std::string>& inputs);
 
 /// Returns kDone, or kNotWritten after saying why on stderr.
 ExitCode write_capacity(const CapacityReport& report, const CapacityOutputs& outputs);

@@ -31,7 +31,8 @@ int answer_capacity(const std::string& merged, const std::vector<ShardText>& sha
 }
 
 int run_merge(const MergeOptions& options) {
-  if (const auto wrong = overwrites_input(options.outputs, options.files)) return report(*wrong);
+  if (const ExitCode code = check_outputs(options.outputs, options.files); code != kDone)
+    return code;
   std::vector<ShardText> shards;
   for (const std::string& path : options.files) {
     const auto text = read_file(path);

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 
 #include "model/base/utf8.h"
@@ -39,13 +40,10 @@ std::string behind_links(const std::string& path) {
   return none ? path : file.string();
 }
 
-}  // namespace
-
 std::optional<Error> overwrites_input(const std::string& option, const std::string& path,
                                       const std::vector<std::string>& inputs) {
   struct stat target, input;
-  if (path.empty() || ::stat(path.c_str(), &target) != 0 || !S_ISREG(target.st_mode))
-    return std::nullopt;
+  if (::stat(path.c_str(), &target) != 0 || !S_ISREG(target.st_mode)) return std::nullopt;
   for (const std::string& name : inputs)
     if (!name.empty() && ::stat(name.c_str(), &input) == 0 && input.st_dev == target.st_dev &&
         input.st_ino == target.st_ino)
@@ -58,12 +56,41 @@ std::optional<Error> overwrites_input(const std::string& option, const std::stri
   return std::nullopt;
 }
 
+/// What writing to it would fail with; 0 where nothing speaks against it.
+int find_obstacle(const std::string& path) {
+  struct stat there;
+  if (::stat(path.c_str(), &there) == 0) {
+    if (S_ISDIR(there.st_mode)) return EISDIR;
+    if (!S_ISREG(there.st_mode)) return ::access(path.c_str(), W_OK) == 0 ? 0 : errno;
+    // Not even for root: whoever took the right to write away meant it.
+    if ((there.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) == 0) return EACCES;
+  } else if (errno != ENOENT) {
+    return errno;
+  }
+  const std::string folder = std::filesystem::path(behind_links(path)).parent_path().string();
+  const std::string where = folder.empty() ? "." : folder;
+  if (path.ends_with('/')) return EISDIR;
+  return ::access(where.c_str(), W_OK | X_OK) == 0 ? 0 : errno;
+}
+
+}  // namespace
+
+ExitCode check_output(const std::string& option, const std::string& path,
+                      const std::vector<std::string>& inputs) {
+  if (path.empty()) return kDone;
+  if (const auto wrong = overwrites_input(option, path, inputs)) {
+    report(*wrong);
+    return kWrongUsage;
+  }
+  const int obstacle = find_obstacle(path);
+  return obstacle == 0 ? kDone : not_written(path, obstacle);
+}
+
 ExitCode write_output(const std::string& path, const std::string& content) {
   struct stat there;
   if (::stat(path.c_str(), &there) == 0) {
     if (!S_ISREG(there.st_mode)) return write_into(path, content);  // a device, a pipe
-    // Not even for root: whoever took the right to write away meant it.
-    if ((there.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) == 0) return not_written(path, EACCES);
+    if (const int obstacle = find_obstacle(path); obstacle != 0) return not_written(path, obstacle);
   }
   // Beside its target, so that renaming it needs no copy.
   const std::string target = behind_links(path);

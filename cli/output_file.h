@@ -1,7 +1,6 @@
 // Files that a command writes beside its answer.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,10 +8,12 @@
 
 namespace spillway {
 
-/// An error where `path` is one of the files that the command reads, by whatever name, link or hard
-/// link; empty paths among them are none. To be asked before the work is done.
-std::optional<Error> overwrites_input(const std::string& option, const std::string& path,
-                                      const std::vector<std::string>& inputs);
+/// To be asked before the work is done. Says on stderr why nothing can be written to `path`, and
+/// returns the exit code: kWrongUsage where it is one of the files that the command reads, by
+/// whatever name, link or hard link; kNotWritten where no file can be made or replaced there. Makes
+/// and changes nothing. Empty paths are none.
+ExitCode check_output(const std::string& option, const std::string& path,
+                      const std::vector<std::string>& inputs);
 
 /// Writes a file whole or not at all: what was there before stays until the new one is complete. A
 /// file that nobody may write to is left alone; devices and pipes are written into.

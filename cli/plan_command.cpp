@@ -83,8 +83,8 @@ int run_plan(const PlanCommandOptions& options, const Surroundings& surroundings
   if (!loaded.ok()) return report(loaded.error());
   std::vector<std::string> files = loaded->files;
   files.push_back(options.run.profile);
-  if (const auto wrong = overwrites_input("--pgle", options.pgle, files)) return report(*wrong);
-  if (const auto wrong = overwrites_input("--out", options.out, files)) return report(*wrong);
+  if (const ExitCode code = check_output("--pgle", options.pgle, files); code != kDone) return code;
+  if (const ExitCode code = check_output("--out", options.out, files); code != kDone) return code;
   const auto anchor = read_anchor(options.run, *loaded);
   if (!anchor.ok()) return report(anchor.error());
   const auto& [profile, topology] = loaded->machine;

@@ -69,7 +69,8 @@ int run_simulate(const SimulateOptions& options, const Surroundings& surrounding
   if (!loaded.ok()) return report(loaded.error());
   std::vector<std::string> inputs = loaded->files;
   inputs.push_back(options.profile);
-  if (const auto wrong = overwrites_input("--trace", options.trace, inputs)) return report(*wrong);
+  if (const ExitCode code = check_output("--trace", options.trace, inputs); code != kDone)
+    return code;
   const auto& [profile, topology] = loaded->machine;
   const Program& program = loaded->program;
   const MemoryAssignment memory = assign_memory(program, loaded->schedule);

@@ -294,7 +294,7 @@ int run_whatif(const WhatIfOptions& options, const Surroundings& surroundings) {
   if (!loaded.ok()) return report(loaded.error());
   std::vector<std::string> files = loaded->files;
   files.push_back(options.run.profile);
-  if (const auto wrong = overwrites_input("--out", options.out, files)) return report(*wrong);
+  if (const ExitCode code = check_output("--out", options.out, files); code != kDone) return code;
   const auto& [profile, topology] = loaded->machine;
   const Program& program = loaded->program;
 

@@ -252,6 +252,34 @@ TEST_CASE("an answer that cannot be written is none") {
   CHECK(testing::read_text(err) == "error: the answer could not be written\n");
 }
 
+TEST_CASE("a path that cannot be written to is found before anything is done") {
+  const testing::TemporaryFolder folder;
+  const std::string good = folder.path("good"), old = folder.write("old", "old");
+  const std::string nowhere = folder.path("nowhere/x");
+  const std::string step =
+      " examples/jax/dumps/keep --names examples/jax/dumps/keep/names.json --hw gb200 ";
+  const std::string grid = " llama3.1-8b --hw gb200 --devices 8 --batch 1 --seq 4096 ";
+  // Each writes its first file first, where it writes any.
+  const std::string commands[] = {
+      "plan" + step + "--pgle " + good + ".pbtxt --out " + nowhere,
+      "whatif" + step + "--set query_proj=offload --out " + nowhere,
+      "simulate" + step + "--trace " + nowhere,
+      "capacity" + grid + "--html " + good + " --csv " + nowhere,
+      "capacity" + grid + "--html " + old + " --csv " + nowhere,
+  };
+  for (const std::string& command : commands) {
+    CAPTURE(command);
+    check_refused(command, 74, nowhere + ": error: cannot be written: No such file or directory\n");
+    CHECK(std::distance(std::filesystem::directory_iterator(folder.path("")),
+                        std::filesystem::directory_iterator()) == 1);
+    CHECK(testing::read_text(old) == "old");
+  }
+  check_refused("capacity" + grid + "--csv " + folder.path(""), 74,
+                folder.path("") + ": error: cannot be written: Is a directory\n");
+  check_refused("capacity" + grid + "--csv " + old + "/x", 74,
+                old + "/x: error: cannot be written: Not a directory\n");
+}
+
 TEST_CASE("an unknown machine is answered with those known") {
   for (const std::string command : {"simulate", "plan"}) {
     CAPTURE(command);

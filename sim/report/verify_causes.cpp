@@ -95,11 +95,6 @@ void add_names(const VerifyReport& report, std::vector<Cause>& causes) {
   for (const NotDone& value : report.not_done) causes.push_back(cause_of(report, value));
 }
 
-Bytes host_of(const std::vector<PlannedState>& state, StateClass kind) {
-  const auto found = std::ranges::find(state, kind, &PlannedState::kind);
-  return found == state.end() ? Bytes(0) : found->on_host;
-}
-
 void add_state(const VerifySides& sides, std::vector<Cause>& causes) {
   for (const StateClass kind : kStateClasses) {
     const Bytes planned = host_of(sides.plan.state, kind), found = host_of(sides.state, kind);
@@ -147,18 +142,19 @@ Bytes by_names(const VerifyReport& report, std::string_view json) {
   return on_host_by_names(report) * (is_place(json) ? 1 : report.passes);
 }
 
-/// How much of a difference in bytes the names account for, where they do not account for all.
+/// How much of a difference in bytes names and state account for, where that is not all.
 void add_rest(const VerifyReport& report, std::string_view json, std::vector<Cause>& causes) {
   const VerifiedFigure* const figure = find_figure(report, json);
-  if (!figure || figure->agrees() || names_account_for(report, json)) return;
+  if (!figure || figure->agrees() || is_accounted_for(report, json)) return;
   causes.push_back(
       {"not-by-names",
-       fmt::format("{}: of {} the names above account for {}{}; what only one side has "
+       fmt::format("{}: of {} the names{} above account for {}{}; what only one side has "
                    "is listed below",
                    figure->name,
                    signed_bytes(Bytes(static_cast<std::int64_t>(figure->difference()))),
+                   report.more_state_on_host == Bytes(0) ? "" : " and the state",
                    is_place(json) && report.is_unrolled ? "up to " : "",
-                   signed_bytes(by_names(report, json))),
+                   signed_bytes(by_names(report, json) + report.more_state_on_host)),
        ""});
 }
 
@@ -226,6 +222,11 @@ bool is_not_recompiled(const VerifyReport& report, const VerifySides& sides) {
 
 }  // namespace
 
+Bytes host_of(const std::vector<PlannedState>& state, StateClass kind) {
+  const auto found = std::ranges::find(state, kind, &PlannedState::kind);
+  return found == state.end() ? Bytes(0) : found->on_host;
+}
+
 Bytes change_at(const NotDone& value, Choice place) {
   if (value.growth != Bytes(0)) return value.found == place ? value.growth : Bytes(0);
   Bytes change;
@@ -234,10 +235,12 @@ Bytes change_at(const NotDone& value, Choice place) {
   return change;
 }
 
-bool names_account_for(const VerifyReport& report, std::string_view json) {
+bool is_accounted_for(const VerifyReport& report, std::string_view json) {
   const VerifiedFigure* const figure = find_figure(report, json);
   if (!figure) return false;
-  const Bytes difference(static_cast<std::int64_t>(figure->difference()));
+  // State on the host is there for all of the step, and crosses the link once each way.
+  const Bytes difference =
+      Bytes(static_cast<std::int64_t>(figure->difference())) - report.more_state_on_host;
   const Bytes names = by_names(report, json);
   if (!is_place(json) || !report.is_unrolled) return difference == names;
   // Unrolled layers are on the host one after another: more than nothing, and no more than all.

@@ -17,9 +17,12 @@ struct VerifySides {
 /// By how much a value that is not where it should be changes what lies at a place.
 Bytes change_at(const NotDone& value, Choice place);
 
-/// Whether the values that are not where they should be account for a difference on the host or
-/// over the link to the byte.
-bool names_account_for(const VerifyReport& report, std::string_view json);
+/// How much of a state class lies on the host.
+Bytes host_of(const std::vector<PlannedState>& state, StateClass kind);
+
+/// Whether the values and the state that are not where they should be account for a difference on
+/// the host or over the link to the byte.
+bool is_accounted_for(const VerifyReport& report, std::string_view json);
 
 /// What differs, the causes that a user can do something about first. `report` has its figures and
 /// what was not done.

@@ -135,11 +135,14 @@ Result<VerifyReport> make_verify_report(const PlanFile& plan, const std::string&
   const Multiplicity runs = multiplicity(compiled);
   for (const Residual& residual : scanned.residuals)
     report.passes = std::max(report.passes, runs.runs[residual.forward_loop.computation]);
+  const std::vector<PlannedState> state = list_state(compiled);
+  for (const StateClass kind : kStateClasses)
+    report.more_state_on_host += host_of(state, kind) - host_of(plan.state, kind);
   report.not_done = find_not_done(plan.residuals, list_saved(scanned, unrolled, context.names));
   report.buffers = relevant_excess(predicted.buffers, found.buffers,
                                    difference_of(report, "total_device_bytes"));
   const auto unexplained = [&](const char* json) {
-    return names_account_for(report, json) ? 0 : difference_of(report, json);
+    return is_accounted_for(report, json) ? 0 : difference_of(report, json);
   };
   report.host_arrays =
       relevant_excess(predicted.host_arrays, found.host_arrays, unexplained("host_bytes"));
@@ -147,8 +150,7 @@ Result<VerifyReport> make_verify_report(const PlanFile& plan, const std::string&
       relevant_excess(predicted.offloads, found.offloads, unexplained("d2h_bytes_per_step"));
   report.reloads =
       relevant_excess(predicted.reloads, found.reloads, unexplained("h2d_bytes_per_step"));
-  report.causes =
-      find_causes(report, {plan, found, identity, list_state(compiled), context.jaxlib});
+  report.causes = find_causes(report, {plan, found, identity, state, context.jaxlib});
   if (!plan.recommended_flags.empty())
     report.assumptions.push_back(
         "the prediction is without the flags that the plan recommends; what they do is not in it");

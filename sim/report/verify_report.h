@@ -50,14 +50,15 @@ struct VerifyReport {
   std::vector<std::pair<std::string, Choice>> policy;
   std::vector<VerifiedFigure> figures;
   std::vector<NotDone> not_done;
+  Bytes more_state_on_host;  ///< than planned
   /// How often a step goes through its layers: micro batches, where gradients are accumulated.
   std::int64_t passes = 1;
   /// Layers are not scanned: what each has on the host is there for a part of the step only.
   bool is_unrolled = false;
   std::vector<Cause> causes;
   /// What only the prediction has (first), or only the compiled program; each only where a figure
-  /// that it bears on differs by more than the names account for, and no smaller than a twentieth
-  /// of that difference.
+  /// that it bears on differs by more than names and state account for, and no smaller than a
+  /// twentieth of that difference.
   Excess buffers, host_arrays, offloads, reloads;
   std::vector<std::string> assumptions;
 

@@ -127,6 +127,28 @@ TEST_CASE("a program that was not recompiled is told so, and what it lacks") {
   CHECK(std::ranges::find(codes, "not-by-names") == codes.end());
 }
 
+TEST_CASE("state that was not moved accounts for its bytes on the host and over the link") {
+  const Example keep = testing::read_example("keep");
+  PlanFile plan = plan_of(keep, {"decoder_layer_input=keep", "query_proj=offload", "key_proj=keep",
+                                 "value_proj=keep", "mlpwi_0=keep", "mlpwi_1=keep"});
+  const auto optimizer = std::ranges::find(plan.state, StateClass::kOptimizer, &PlannedState::kind);
+  REQUIRE(optimizer != plan.state.end());
+  optimizer->on_host = optimizer->bytes;
+  StepFigures& predicted = plan.predicted;
+  for (Bytes* const figure :
+       {&predicted.memory.host_argument, &predicted.offloaded, &predicted.reloaded})
+    *figure += optimizer->bytes;
+  auto codes = codes_of(verify(plan, keep));
+  CHECK(std::ranges::find(codes, "state-not-moved") != codes.end());
+  CHECK(std::ranges::find(codes, "not-by-names") == codes.end());
+  predicted.reloaded += Bytes(1024);
+  const VerifyReport report = verify(plan, keep);
+  const auto rest = std::ranges::find(report.causes, "not-by-names", &Cause::code);
+  REQUIRE(rest != report.causes.end());
+  CHECK(rest->what.starts_with("reloaded in a step: of "));
+  CHECK(rest->what.find(" the names and the state above account for ") != std::string::npos);
+}
+
 TEST_CASE("a program that cannot be the plan's is refused") {
   const Example keep = testing::read_example("keep");
   const PlanFile plan = plan_of(keep, {"query_proj=keep"});

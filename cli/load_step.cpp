@@ -30,9 +30,9 @@ Result<BytesPerSecond> read_pageable_rate(const std::string& text) {
   if (!rate.ok())
     return usage_error("--pageable-copies " + spillway::quoted(text) + " " + rate.error().text,
                        "for example --pageable-copies 1.4GB/s");
-  if (*rate <= BytesPerSecond(0))
-    return usage_error("--pageable-copies must be more than nothing",
-                       "for example --pageable-copies 1.4GB/s");
+  if (!is_pageable_rate(*rate))
+    return usage_error("--pageable-copies " + spillway::quoted(text) + " is no rate of copies",
+                       std::string(kPageableRates));
   return rate;
 }
 

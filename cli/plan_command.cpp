@@ -146,11 +146,14 @@ Runner add_plan(CLI::App& subcommand, const Surroundings& surroundings) {
   subcommand.get_option("--out")->excludes(subcommand.get_option("--explain"));
   subcommand.add_flag("--moves", options->asked.moves,
                       "also what each offload moves, saves at the peak, and can hide behind");
-  subcommand.add_flag("--sensitivity", options->asked.sensitivity,
-                      "also how the answer moves with link, compute and HBM, and how sure it is");
-  subcommand.add_flag(
-      "--need", options->asked.need,
-      "also what link, host memory and HBM the plan needs for nothing to be exposed");
+  subcommand
+      .add_flag("--sensitivity", options->asked.sensitivity,
+                "also how the answer moves with link, compute and HBM, and how sure it is")
+      ->excludes(subcommand.get_option("--explain"));
+  subcommand
+      .add_flag("--need", options->asked.need,
+                "also what link, host memory and HBM the plan needs for nothing to be exposed")
+      ->excludes(subcommand.get_option("--explain"));
   subcommand.add_flag("--json", options->json, "for scripts: schema spillway.plan/1");
   return [options, &surroundings] { return run_plan(*options, surroundings); };
 }

@@ -15,6 +15,7 @@ namespace spillway {
 /// Where the values stand in the file.
 struct PlanFilePlaces {
   std::map<std::string, TextPosition, std::less<>> fields;  ///< by key; those of lists: the last
+  std::map<std::string, TextPosition, std::less<>> policy;  ///< by name
   std::vector<TextPosition> residuals, state;               ///< one an entry
 
   TextPosition of(std::string_view key) const;

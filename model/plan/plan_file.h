@@ -54,6 +54,18 @@ struct StepTimes {
   Seconds idle;
 };
 
+/// The parts of a step that most can be live in: of one that scans its layers, of one that does
+/// not, and none where nothing runs.
+inline constexpr std::string_view kPeakPhases[] = {"before the forward loop",
+                                                   "forward loop",
+                                                   "between the loops",
+                                                   "backward loop",
+                                                   "after the backward loop",
+                                                   "forward",
+                                                   "backward",
+                                                   "update",
+                                                   ""};
+
 /// What a step holds, moves and takes: of a plan as predicted, of a compiled program as it is.
 struct StepFigures {
   StepTimes times;
@@ -61,7 +73,7 @@ struct StepFigures {
   Bytes offloaded, reloaded;
   double dot_flops = 0;
   Bytes live_peak;
-  std::string peak_phase;        ///< "forward loop", …: where most is live
+  std::string peak_phase;        ///< of kPeakPhases: where most is live
   std::string peak_instruction;  ///< the one that runs then
   std::int64_t remat_clones = 0;
   /// Alike items together, largest first, no more than kListed.

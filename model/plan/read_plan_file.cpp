@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <type_traits>
 
+#include "model/hardware/pageable.h"
 #include "model/hardware/strict_map.h"
 #include "model/plan/check_plan_file.h"
 #include "model/plan/plan_file_fields.h"
@@ -16,6 +18,8 @@ namespace {
 
 /// Bytes and counts are exact in a double (verify_report.h); a quadrillion bytes are a petabyte.
 constexpr std::int64_t kMostWhole = std::int64_t{1} << 53;
+/// Thirty years.
+constexpr double kMostSeconds = 1e9;
 /// Of FLOPs, the largest figures: a step of a year on 100,000 devices has some 1e27 in all.
 constexpr double kMost = 1e30;
 
@@ -66,6 +70,7 @@ class PlanReader {
     inside(*value->node, value->key_at, std::string(key), [&] {
       for (const YamlNode::Entry& entry : value->node->entries) {
         out.emplace_back(entry.key, T());
+        if constexpr (std::is_same_v<T, Choice>) places_.policy[entry.key] = entry.key_at;
         if (map().find(entry.key))
           scalar(map().describe(entry.key), entry.value, out.back().second);
       }
@@ -118,6 +123,9 @@ class PlanReader {
   void remember(TextPosition, const T&) {}
   void remember(TextPosition at, const PlannedResidual&) { places_.residuals.push_back(at); }
   void remember(TextPosition at, const PlannedState&) { places_.state.push_back(at); }
+  void remember(TextPosition at, const Item& item) {
+    if (item.count < 1) problems_.add(at, "'count' is how often it is there, once at least", "");
+  }
 
   bool is_scalar(const std::string& what, const YamlNode& node, const std::string& example) {
     if (node.kind == YamlNode::Kind::kScalar) return true;
@@ -158,13 +166,15 @@ class PlanReader {
   void scalar(const std::string& what, const YamlNode& node, Seconds& out) {
     double seconds = 0;
     scalar(what, node, seconds);
+    if (seconds > kMostSeconds && seconds <= kMost)
+      refuse(what, node, "that is more than any step takes");
     out = Seconds(seconds);
   }
   void scalar(const std::string& what, const YamlNode& node, BytesPerSecond& out) {
     double rate = 0;
     scalar(what, node, rate);
-    if (rate == 0) refuse(what, node, "a rate above 0");
     out = BytesPerSecond(rate);
+    if (!is_pageable_rate(out)) refuse(what, node, std::string(kPageableRates));
   }
   void scalar(const std::string& what, const YamlNode& node, Choice& out) {
     one_of(what, node, kChoices, out);

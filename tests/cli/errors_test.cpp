@@ -209,6 +209,26 @@ TEST_CASE("a budget that is no budget is refused") {
                   row.message);
 }
 
+TEST_CASE("rates that no copy has, and answers that leave out what is asked, are refused") {
+  const std::string rates =
+      " is no rate of copies\n  from 1 MB/s to 10 TB/s, for example 1.4GB/s\n";
+  const std::string help = "\nRun with --help for more information.\n";
+  struct Row {
+    const char* arguments;
+    std::string message;
+  };
+  const Row rows[] = {
+      {"--pageable-copies 1e-300GB/s", "error: --pageable-copies '1e-300GB/s'" + rates},
+      {"--pageable-copies 0GB/s", "error: --pageable-copies '0GB/s'" + rates},
+      {"--pageable-copies 1e9GB/s", "error: --pageable-copies '1e9GB/s'" + rates},
+      {"--explain q --need", "--explain excludes --need" + help},
+      {"--explain q --sensitivity", "--explain excludes --sensitivity" + help},
+  };
+  for (const Row& row : rows)
+    check_refused(std::string("plan examples/jax/dumps/keep --hw gb200 ") + row.arguments, 2,
+                  row.message);
+}
+
 TEST_CASE("a name that nobody knows cannot be explained") {
   for (const std::string form : {"", " --json"}) {
     const Run run = run_spillway(

@@ -32,7 +32,7 @@ TEST_CASE("a plan that is written and read is the same plan") {
   CHECK(read->jaxlib == plan.jaxlib);
   CHECK(read->fits);
   CHECK(read->policy == plan.policy);
-  REQUIRE(read->residuals.size() == 3);
+  REQUIRE(read->residuals.size() == 4);
   CHECK(read->residuals[1].names == plan.residuals[1].names);
   CHECK(read->residuals[2].names.empty());
   CHECK(read->residuals[0].choice == Choice::kOffload);
@@ -153,7 +153,44 @@ TEST_CASE("anything else is refused, with its place") {
       {"no device", toy_with("  devices: 8", "  devices: 0"), "a step runs on one device at least"},
       {"copies without a rate",
        toy_with("pageable_copies_bytes_per_second: 1.4e+09", "pageable_copies_bytes_per_second: 0"),
-       "a rate above 0"},
+       "from 1 MB/s to 10 TB/s, for example 1.4GB/s"},
+      {"a rate that no copy has", toy_with("bytes_per_second: 1.4e+09", "bytes_per_second: 1e-300"),
+       "from 1 MB/s to 10 TB/s, for example 1.4GB/s"},
+      {"more layers than its bytes are", toy_with("layers: 4, bytes: 64", "layers: 5, bytes: 64"),
+       "toy.yaml:31:5: error: 64 bytes are no 5 layers of bf16[1,8]\n"
+       "  31 |   - {names: [q], shape: \"bf16[1,8]\", layers: 5, bytes: 64, choice: offload}\n"
+       "     |     ^ a plan file is made by plan or whatif, and not edited"},
+      {"no shape", toy_with("\"bf16[1,8]\", layers", "\"\", layers"), "'' is no shape of an array"},
+      {"a type that is none", toy_with("\"bf16[1,8]\", layers", "\"bf17[1,8]\", layers"),
+       "'bf17[1,8]' is no shape of an array"},
+      {"a shape and more", toy_with("\"bf16[1,8]\", layers", "\"bf16[1,8] x\", layers"),
+       "'bf16[1,8] x' is no shape of an array"},
+      {"a shape without a byte", toy_with("\"bf16[1,8]\", layers", "\"bf16[0]\", layers"),
+       "'bf16[0]' is no shape of an array"},
+      {"a stack without its name", toy_with("names: [q]", "names: []"),
+       "toy.yaml:24:3: error: no residual is called 'q'"},
+      {"a name of the policy that nothing has",
+       toy_with("  q: offload", "  q: offload\n  q2: keep"),
+       "toy.yaml:25:3: error: no residual is called 'q2'"},
+      {"a name twice in one residual", toy_with("names: [q]", "names: [q, q]"),
+       "error: 'q' stands there twice"},
+      {"an array that is there no times", toy_with("bytes: 16, count: 4", "bytes: 16, count: 0"),
+       "error: 'count' is how often it is there, once at least"},
+      {"a part that no step has", toy_with("\"between the loops\"", "lunch"),
+       "error: 'lunch' is no part of a step"},
+      {"a step of a thousand years", toy_with("step_seconds: 3", "step_seconds: 3e10"),
+       "that is more than any step takes"},
+      {"time that runs backwards", toy_with("step_seconds: 3", "step_seconds: -3"),
+       "a number, not below 0"},
+      {"hosts that are not the devices", toy_with("2x4", "2x8"),
+       "'topology' has another number of devices than 'program'"},
+      {"a peak above everything", toy_with("live_peak_bytes: 690", "live_peak_bytes: 701"),
+       "'live_peak_bytes' of 'predicted' is above 'total_device_bytes'"},
+      {"more state than arguments", toy_with("params, bytes: 100", "params, bytes: 401"),
+       "error: the program has fewer bytes of arguments"},
+      {"state on the host that is no argument",
+       toy_with("host_argument_bytes: 200", "host_argument_bytes: 199"),
+       "'host_argument_bytes' of 'predicted' is below what 'state' has on the host"},
       {"no mapping at all", "- keep\n", "toy.yaml:1:1: error: a mapping is expected"},
   };
   for (const Row& row : rows) {
@@ -166,6 +203,14 @@ TEST_CASE("anything else is refused, with its place") {
     CAPTURE(message);
     CHECK(message.find(row.message) != std::string::npos);
   }
+}
+
+TEST_CASE("values without names have numbers in the policy") {
+  PlanFile plan = toy_plan();
+  plan.policy.emplace_back("r2", Choice::kKeep);
+  CHECK(parse_plan_file(to_yaml(plan), "toy.yaml").ok());
+  plan.policy.back().first = "r2x";
+  CHECK_FALSE(parse_plan_file(to_yaml(plan), "toy.yaml").ok());
 }
 
 TEST_CASE("a file that is not there") {

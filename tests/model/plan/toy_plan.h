@@ -23,7 +23,8 @@ inline PlanFile toy_plan() {
                  {"optimizer", Choice::kOffload}};
   plan.residuals = {{{"q"}, "bf16[1,8]", 4, Bytes(64), Choice::kOffload},
                     {{"wi_0", "mlp.wi_0"}, "bf16[1,16]", 4, Bytes(128), Choice::kKeep},
-                    {{}, "f32[1]", 4, Bytes(16), Choice::kKeep}};
+                    {{}, "f32[1]", 4, Bytes(16), Choice::kKeep},
+                    {{"off", "a \"b\": #c"}, "bf16[2,4]", 4, Bytes(64), Choice::kRecompute}};
   plan.state = {{StateClass::kOptimizer, Bytes(200), Bytes(200)},
                 {StateClass::kParameters, Bytes(100), Bytes(0)}};
   StepFigures& predicted = plan.predicted;

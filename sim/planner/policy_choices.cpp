@@ -116,11 +116,44 @@ class PolicyMaker {
   std::set<std::string> seen_;
 };
 
+/// Whether it is of that name, or of some layers of it.
+bool is_of(const Handle& handle, const std::string& name) {
+  return carries(handle, name) || handle.name.starts_with(name + "@");
+}
+
+Diagnostic without_effect(const std::string& name, const std::vector<Handle>& handles) {
+  const bool is_split =
+      std::ranges::any_of(handles, [&name](const Handle& handle) { return is_of(handle, name); });
+  if (is_split)
+    return {"name-without-effect", Severity::kInfo,
+            name + " changes nothing: other --set have all of its layers, with @", "",
+            "leave it out, or give fewer layers with @"};
+  return {"name-without-effect", Severity::kInfo,
+          name + " changes nothing: the program saves no value of that name",
+          "the backward pass does not need it, or the policy it was compiled with recomputes it",
+          "to have it as a choice, compile the step with everything saved"};
+}
+
+/// Names of another program: nothing that is set can matter.
+std::optional<Diagnostic> find_foreign_names(const std::vector<Handle>& handles,
+                                             const NameList& names) {
+  for (const CheckpointName& name : names.names)
+    if (std::ranges::any_of(handles, [&name](const Handle& h) { return is_of(h, name.name); }))
+      return std::nullopt;
+  return Diagnostic{"foreign-names", Severity::kWarning,
+                    "no name of the sidecar fits a residual of this program: it is another "
+                    "program's, or what it names is not saved",
+                    "what is set changes nothing",
+                    "give the sidecar of this very step, compiled with everything saved"};
+}
+
 /// The error of a name that means nothing here, or the finding of one that changes nothing.
 std::optional<Error> check_names(const std::vector<NameChoice>& wishes,
                                  const std::vector<Handle>& handles, const NameList& names,
                                  std::vector<Diagnostic>& findings) {
   std::set<std::string> seen;
+  const auto foreign = find_foreign_names(handles, names);
+  bool is_foreign = false;
   for (const NameChoice& wish : wishes) {
     if (!seen.insert(wish.name).second)
       return usage_error(
@@ -131,12 +164,10 @@ std::optional<Error> check_names(const std::vector<NameChoice>& wishes,
     if (std::ranges::find(names.names, wish.name, &CheckpointName::name) == names.names.end())
       return usage_error("no name " + spillway::quoted(wish.name) + " in this program",
                          "it has " + names_that_can_be_set(handles, names));
-    findings.push_back({"name-without-effect", Severity::kInfo,
-                        wish.name + " changes nothing: the program saves no value of that name",
-                        "the backward pass does not need it, or the policy it was compiled with "
-                        "recomputes it",
-                        "to have it as a choice, compile the step with everything saved"});
+    if (!foreign) findings.push_back(without_effect(wish.name, handles));
+    is_foreign |= foreign.has_value();
   }
+  if (is_foreign) findings.push_back(*foreign);
   return std::nullopt;
 }
 
@@ -181,9 +212,7 @@ std::optional<Error> check_layers(const std::vector<NameChoice>& wishes,
     const std::size_t layers = table.layers.size();
     if (wish.group->layers.back() >= layers)
       return usage_error(fmt::format("--set {}: the layers are 0 to {}", wish.name, layers - 1));
-    const auto is_base = [&wish](const Handle& handle) {
-      return carries(handle, wish.group->name) || handle.name.starts_with(wish.group->name + "@");
-    };
+    const auto is_base = [&wish](const Handle& handle) { return is_of(handle, wish.group->name); };
     if (std::ranges::any_of(handles, is_base))
       return usage_error("--set " + wish.name + ": another --set has some of these layers",
                          "give each layer once");

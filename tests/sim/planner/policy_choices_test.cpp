@@ -112,6 +112,41 @@ TEST_CASE("names that share a value, cannot be moved, or are not there") {
   CHECK(twice.error().text == "--set q stands there twice");
 }
 
+TEST_CASE("why a name changes nothing is said") {
+  struct Row {
+    std::vector<Handle> handles;
+    std::vector<std::string> wishes;
+    std::string code, what;
+  };
+  const Row rows[] = {
+      {{handle("a")},
+       {"b=offload"},
+       "name-without-effect",
+       "b changes nothing: the program saves no value of that name"},
+      {{handle("a"), handle("b@0-3")},
+       {"b@0-3=offload", "b=keep"},
+       "name-without-effect",
+       "b changes nothing: other --set have all of its layers, with @"},
+      // Once, however many names.
+      {{handle("r0"), handle("r1")},
+       {"a=offload", "b=offload"},
+       "foreign-names",
+       "no name of the sidecar fits a residual of this program: it is another program's, or what "
+       "it names is not saved"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.what);
+    const PolicyCases cases =
+        value_or_fail(combine(wishes(row.wishes), row.handles, sidecar({"a", "b"}), 10));
+    REQUIRE(cases.findings.size() == 1);
+    CHECK(cases.findings.front().code == row.code);
+    CHECK(cases.findings.front().what == row.what);
+  }
+  // What is set has an effect, whoever's the sidecar is.
+  CHECK(value_or_fail(combine(wishes({"r0=offload"}), {handle("r0")}, sidecar({"a"}), 10))
+            .findings.empty());
+}
+
 TEST_CASE("layers behind a name") {
   const NameChoice some = value_or_fail(parse_name_choice("q@2-4=keep,offload"));
   CHECK(some.name == "q@2-4");

@@ -76,6 +76,33 @@ std::optional<Error> check_request(const SizeRequest& request) {
   return std::nullopt;
 }
 
+bool is_token_type(ElementType type) {
+  return type == ElementType::kS32 || type == ElementType::kU32 || type == ElementType::kS64 ||
+         type == ElementType::kU64;
+}
+
+/// Tokens are [batch, sequence], with more in a sequence than in a batch: two dumps that differ in
+/// the other dimension than was said are of another size than was said.
+std::optional<Error> check_axis(const Program& first, const Program& second, SizeAxis axis) {
+  const Computation &a = first.entry_computation(), &b = second.entry_computation();
+  for (std::size_t k = 0; k < a.parameters().size(); ++k) {
+    const Shape one = a[a.parameters()[k]].shape, two = b[b.parameters()[k]].shape;
+    if (!is_token_type(one.type()) || one.dims().size() != 2 || two.dims().size() != 2) continue;
+    const std::int64_t batch = one.dims()[0], sequence = one.dims()[1];
+    if (batch >= sequence) continue;
+    const bool is_batch = batch != two.dims()[0], is_sequence = sequence != two.dims()[1];
+    if (is_batch == is_sequence) continue;
+    const SizeAxis found = is_batch ? SizeAxis::kBatch : SizeAxis::kSequence;
+    if (found == axis) continue;
+    return usage_error(fmt::format("the two dumps differ in {}, and not in {}: their tokens are {} "
+                                   "and {} a device",
+                                   name_of(found), name_of(axis), to_string(one), to_string(two)),
+                       is_batch ? "for example --batch-of-dumps 2,1 --batch 4"
+                                : "for example --seq-of-dumps 2048,8192 --seq 4096");
+  }
+  return std::nullopt;
+}
+
 std::string accumulation_note(const Program& program, std::int64_t count) {
   const auto found = find_accumulation_loop(program);
   if (found->steps == count) return "";
@@ -97,6 +124,7 @@ class StepMaker {
     const auto scaler = ProgramScaler::make(
         first_, second, {std::string(name_of(request_.axis)), request_.first, request_.second});
     if (!scaler.ok()) return scaler.error();
+    if (auto wrong = check_axis(first_, second, request_.axis)) return wrong;
     for (const double size : request_.sizes) {
       const Result<ScaledProgram> scaled = scaler->at(size);
       if (!scaled.ok()) return scaled.error();

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/sim/planner/example.h"
 #include "tests/sim/scale/resize.h"
 #include "tests/sim/scale/toy_step.h"
 
@@ -73,6 +74,21 @@ TEST_CASE("sizes that make no sense") {
     CHECK(steps.error().kind == ErrorKind::kUsage);
     CHECK(steps.error().text == row.text);
   }
+}
+
+TEST_CASE("dumps that differ in the other dimension of their tokens") {
+  const testing::Example first = testing::read_example("keep"),
+                         second = testing::read_example("keep_batch_32");
+  const auto steps = [&](SizeAxis axis) {
+    return make_sized_steps(first.program, &second.program, {},
+                            {.axis = axis, .first = 64, .second = 32, .sizes = {16}});
+  };
+  CHECK(steps(SizeAxis::kBatch).ok());
+  const auto wrong = steps(SizeAxis::kSequence);
+  REQUIRE(!wrong.ok());
+  CHECK(to_text(wrong.error()) ==
+        "error: the two dumps differ in batch, and not in sequence: their tokens are s32[8,8193] "
+        "and s32[4,8193] a device\n  for example --batch-of-dumps 2,1 --batch 4");
 }
 
 }  // namespace

@@ -61,16 +61,17 @@ Result<Confidence> find_confidence(const Evaluator& evaluator, const PlanResult&
   if (const auto policy = without_host(plan.handles, best.policy, Choice::kRecompute)) {
     CaseBook cases(evaluator, plan.order, threads);
     if (auto wrong = cases.simulate({*policy})) return *wrong;
-    rival = cases.at(*policy);
+    // What does not fit is no alternative.
+    if (const PolicyCase& other = cases.at(*policy); other.fit.fits) rival = other;
     result.rival_recomputes = std::ranges::find(*policy, Choice::kRecompute) != policy->end();
-  } else if (!plan.alternatives.empty()) {
+  }
+  if (!rival && !plan.alternatives.empty() && plan.alternatives.front().fit.fits) {
     rival = plan.alternatives.front();
     result.rival_recomputes = false;
   }
   if (rival) {
     result.rival = rival->policy;
     result.rival_step = rival->step;
-    result.rival_fits = rival->fit.fits;
   }
   const auto step = make_planned_step(evaluator, plan, best);
   if (!step.ok()) return step.error();

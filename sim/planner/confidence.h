@@ -36,11 +36,10 @@ struct Confidence {
   Doubts doubts;
   Seconds low, middle, high;     ///< of the step: one in ten is below, half, one in ten above
   double out_of_memory = 0;      ///< probability
-  Policy rival;                  ///< empty: nothing is offloaded that could be done otherwise
+  Policy rival;                  ///< one that fits; empty: there is none
   Seconds rival_step;            ///< as simulated
   bool rival_recomputes = true;  ///< else it keeps what the plan offloads, or is the next best
-  bool rival_fits = true;
-  double loses = 0;  ///< probability that the rival is faster
+  double loses = 0;              ///< probability that the rival is faster
   std::size_t simulated = 0;
 };
 

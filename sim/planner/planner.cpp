@@ -167,7 +167,7 @@ std::string Planner::other_text(const PlanResult& result, std::size_t k, Choice 
 
 Reason Planner::reason_of(const PlanResult& result, std::size_t k) const {
   const Handle& handle = handles_[k];
-  Reason reason{handle.name, result.best.policy[k], {}};
+  Reason reason{.handle = handle.name, .choice = result.best.policy[k], .lines = {}};
   if (!handle.fixed_because.empty())
     reason.lines.push_back((choices_[k].size() > 1 ? "cannot be moved: " : "stays as compiled: ") +
                            handle.fixed_because);
@@ -178,6 +178,11 @@ Reason Planner::reason_of(const PlanResult& result, std::size_t k) const {
     reason.lines.push_back("cannot be recomputed: " + handle.saved_because);
   for (const Choice choice : choices_[k])
     if (choice != reason.choice) reason.lines.push_back(other_text(result, k, choice));
+  if (reason.choice != Choice::kKeep && std::ranges::count(choices_[k], Choice::kKeep) > 0) {
+    const PolicyCase& kept = book_.at(with(result.best.policy, k, Choice::kKeep));
+    reason.keeps_in_less =
+        kept.peak_device < result.best.peak_device && kept.step > result.best.step;
+  }
   return reason;
 }
 

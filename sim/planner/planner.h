@@ -23,6 +23,7 @@ struct Reason {
   Choice choice = Choice::kKeep;
   /// What each other choice would cost, from simulating it; and why one cannot be chosen.
   std::vector<std::string> lines;
+  bool keeps_in_less = false;  ///< keeping it would take less HBM, and more time
 
   std::string text() const;  ///< in one
 };

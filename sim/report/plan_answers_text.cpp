@@ -124,10 +124,10 @@ std::string confidence_text(const PlanResult& plan, const Confidence& sure) {
                   format_seconds(sure.middle), format_seconds(sure.low), format_seconds(sure.high),
                   sure.out_of_memory * 100);
   if (!sure.rival.empty())
-    text += fmt::format("{} instead ({}, {}{}) is faster in {:.1f} % of cases.\n",
+    text += fmt::format("{} instead ({}, {}) is faster in {:.1f} % of cases.\n",
                         sure.rival_recomputes ? "Recomputing" : "The next best",
                         policy_text(plan.handles, sure.rival), format_seconds(sure.rival_step),
-                        sure.rival_fits ? "" : ", which does not fit", sure.loses * 100);
+                        sure.loses * 100);
   const Doubts& doubts = sure.doubts;
   return text +
          fmt::format(

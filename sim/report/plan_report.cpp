@@ -110,9 +110,14 @@ Result<PlanReport> make_plan_report(const Program& program, const Schedule& sche
       program.instruction_count() <= kMostReordered)
     compiled.order_cost = compiled_memory.totals.total_device -
                           find_minimal_order(program, evaluator.memory()).total_device;
-  for (Diagnostic& diagnostic : diagnose(compiled))
-    if (diagnostic.severity != Severity::kInfo || diagnostic.code == "guessed-names")
-      report.diagnostics.push_back(std::move(diagnostic));
+  const bool is_other_policy = report.plan.best.policy != compiled_policy(report.plan.handles);
+  for (Diagnostic& diagnostic : diagnose(compiled)) {
+    const bool is_about_names = diagnostic.code == "guessed-names";
+    if (diagnostic.severity == Severity::kInfo && !is_about_names) continue;
+    // The plan may do what it advises.
+    if (is_other_policy && !is_about_names) diagnostic.what = "As compiled: " + diagnostic.what;
+    report.diagnostics.push_back(std::move(diagnostic));
+  }
   if (report.plan.fits) report.objections = check_plan(report.planned, report.budget);
   return report;
 }

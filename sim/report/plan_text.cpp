@@ -96,7 +96,14 @@ std::string why_lines(const PlanReport& report) {
       table.add({is_first ? reason.handle : "", is_first ? std::string(name_of(reason.choice)) : "",
                  line});
     }
-  return table.text(0);
+  std::string kept;
+  for (const Reason& reason : report.plan.reasons)
+    if (reason.keeps_in_less) kept += (kept.empty() ? "" : ", ") + reason.handle;
+  if (kept.empty()) return table.text(0);
+  return table.text(0) + "Keeping " + kept +
+         ": less HBM and more time, since XLA orders the whole step anew and then hides other "
+         "copies "
+         "and gathers.\n";
 }
 
 /// Whole as long as a person reads the digits.

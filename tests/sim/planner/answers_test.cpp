@@ -203,6 +203,27 @@ TEST_CASE("without doubts the band is the step, and questions have one answer") 
   CHECK(sure.loses == doctest::Approx(sure.rival_step < plan.best.step ? 1 : 0));
 }
 
+TEST_CASE("a rival fits, or there is none") {
+  const Example example = read_example("keep");
+  struct Row {
+    std::int64_t gib;
+    bool has_rival;
+  };
+  // With 25 GiB something fits that offloads, and without the host nothing does.
+  for (const Row& row : {Row{22, false}, Row{25, true}}) {
+    CAPTURE(row.gib);
+    const Evaluator evaluator = example.evaluator({.hbm_limit = Bytes(row.gib << 30)});
+    const PlanResult plan = plan_of(evaluator);
+    REQUIRE(plan.fits == row.has_rival);
+    const Confidence sure =
+        value_or_fail(find_confidence(evaluator, plan, default_doubts(example.profile), 2));
+    CHECK(sure.rival.empty() != row.has_rival);
+    if (!row.has_rival) continue;
+    CHECK(sure.rival == plan.alternatives.front().policy);
+    CHECK_FALSE(sure.rival_recomputes);
+  }
+}
+
 TEST_CASE("more doubt, a wider band; the same doubt, the same numbers on any threads") {
   const Example example = read_example("keep");
   const Evaluator evaluator = example.evaluator();

@@ -463,5 +463,21 @@ TEST_CASE("a program that saves nothing has one policy") {
   CHECK_FALSE(plan_of(example.evaluator(hbm_limit(Bytes(31)))).fits);
 }
 
+TEST_CASE("reasons say where keeping a value takes less HBM and more time") {
+  const Example example = read_example("keep");
+  const Evaluator evaluator = example.evaluator({.hbm_limit = Bytes(std::int64_t{25} << 30)});
+  const PlanResult plan = value_or_fail(make_plan(evaluator, {.most_simulated = 40}));
+  CaseBook cases(evaluator, plan.order, 2);
+  for (std::size_t k = 0; k < plan.handles.size(); ++k) {
+    CAPTURE(plan.handles[k].name);
+    Policy kept = plan.best.policy;
+    kept[k] = Choice::kKeep;
+    REQUIRE(!cases.simulate({kept}));
+    const PolicyCase& other = cases.at(kept);
+    CHECK(plan.reasons[k].keeps_in_less ==
+          (other.peak_device < plan.best.peak_device && other.step > plan.best.step));
+  }
+}
+
 }  // namespace
 }  // namespace spillway

@@ -58,13 +58,14 @@ class Planner {
     return order;
   }
   std::size_t most_simulated() const {
-    const std::size_t each = evaluator_.instruction_count(), limit = options_.instruction_limit;
+    if (options_.most_simulated) return *options_.most_simulated;
+    const std::size_t each = evaluator_.instruction_count();
     double policies = 1;
     for (const auto& choices : choices_) policies *= static_cast<double>(choices.size());
-    if (policies <= static_cast<double>(options_.small_space) &&
-        policies * static_cast<double>(each) <= 3 * static_cast<double>(limit))
+    if (policies <= kSmallSpace &&
+        policies * static_cast<double>(each) <= kInstructionsOfSmallSpace)
       return static_cast<std::size_t>(policies);
-    return std::min(options_.most_simulated, limit / each);
+    return std::min(kMostSimulated, kMostInstructions / each);
   }
 
   // These simulate, and return the error of the first policy for which that failed.

@@ -28,19 +28,22 @@ struct Reason {
   std::string text() const;  ///< in one
 };
 
+/// What a proof may take: policies, and instructions of all of them together (programs of unrolled
+/// layers have tens of thousands).
+inline constexpr std::size_t kMostSimulated = 1024;
+inline constexpr std::size_t kMostInstructions = 4'000'000;
+/// The same for a space that can be gone through to its end.
+inline constexpr std::size_t kSmallSpace = 4096;
+inline constexpr std::size_t kInstructionsOfSmallSpace = 12'000'000;
+
 struct PlanOptions {
   std::size_t threads = 2;  ///< the result does not depend on it
   /// Of XLA's flags, what decides orders; empty: XLA's defaults.
   std::optional<ScheduleSettings> order = {};
   /// The search for a proof simulates so many policies at most; what is not proven then is improved
-  /// step by step.
-  std::size_t most_simulated = 1024;
-  /// The same where it is fewer: so many instructions, each policy's counted. Programs of unrolled
-  /// layers have tens of thousands.
-  std::size_t instruction_limit = 4'000'000;
-  /// A space of no more policies than this is gone through for its proof, where that takes no more
-  /// than three times as many instructions.
-  std::size_t small_space = 4096;
+  /// step by step. Empty: as many as kMostSimulated and kMostInstructions allow, and spaces of no
+  /// more than kSmallSpace are gone through.
+  std::optional<std::size_t> most_simulated = {};
   /// Whether the best is searched for; else only the baselines are simulated.
   bool ranks = true;
   /// Called after each policy that is simulated, by any thread: how far the search has come.

@@ -1,12 +1,13 @@
 #include "sim/planner/local_search.h"
 
+#include <algorithm>
+
 namespace spillway {
 namespace {
 
-/// Policies far from the best that are followed down, of those simulated on the way no more than so
-/// many, and how many handles are moved to get there.
-constexpr std::size_t kShakes = 48;
-constexpr std::size_t kMostShaken = 256;
+/// Policies far from the best that are followed down. Every other one is any at all, the others
+/// have so many of the best one's handles moved.
+constexpr std::size_t kShakes = 256;
 constexpr std::size_t kShakenHandles = 3;
 
 Policy with(Policy policy, std::size_t handle, Choice choice) {
@@ -53,9 +54,11 @@ std::optional<Error> LocalSearch::improve() {
 }
 
 std::optional<Error> LocalSearch::improve_widely() {
-  const std::size_t until = book_.size() + kMostShaken;
+  const std::size_t until = book_.size() + most_;
   for (std::size_t k = 0; k < kShakes && book_.size() < until; ++k)
-    if (auto wrong = follow_down(shaken(book_.best().policy))) return wrong;
+    if (auto wrong =
+            follow_down(shaken(book_.best().policy, k % 2 == 0 ? handles_.size() : kShakenHandles)))
+      return wrong;
   while (true) {
     if (auto wrong = improve()) return wrong;
     const Policy at = book_.best().policy;
@@ -78,9 +81,10 @@ std::optional<Error> LocalSearch::follow_down(Policy at) {
   }
 }
 
-Policy LocalSearch::shaken(Policy policy) {
-  for (std::size_t moved = 0; moved < kShakenHandles; ++moved) {
-    const std::size_t k = random(handles_.size());
+Policy LocalSearch::shaken(Policy policy, std::size_t handles) {
+  const bool all = handles >= handles_.size();
+  for (std::size_t moved = 0; moved < std::min(handles, handles_.size()); ++moved) {
+    const std::size_t k = all ? moved : random(handles_.size());
     policy[k] = choices_[k][random(choices_[k].size())];
   }
   return policy;

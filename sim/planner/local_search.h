@@ -11,7 +11,8 @@ namespace spillway {
 class LocalSearch {
  public:
   /// Simulates into `book`, which holds a policy that may be proposed. Of neighbours with two
-  /// handles moved no more than `most` are looked at. What comes out is the same every time.
+  /// handles moved no more than `most` are looked at, and no more than those simulated on ways from
+  /// afar. What comes out is the same every time.
   LocalSearch(const Evaluator& evaluator, std::size_t most, CaseBook& book);
 
   /// From the best on the best neighbour, as long as that is better. The neighbours with one handle
@@ -24,7 +25,8 @@ class LocalSearch {
  private:
   std::vector<Policy> one_moved(const Policy& policy) const;
   std::vector<Policy> two_moved(const Policy& policy) const;
-  Policy shaken(Policy policy);
+  /// With `handles` of them, drawn by lot, set anew; with all of them, each.
+  Policy shaken(Policy policy, std::size_t handles);
   std::optional<Error> follow_down(Policy at);
   std::size_t random(std::size_t below);
 

@@ -21,6 +21,7 @@
 #include "model/hardware/find_profile.h"
 #include "model/hlo/read_program.h"
 #include "sim/planner/planner.h"
+#include "sim/report/case_text.h"
 #include "tests/support/all_policies.h"
 
 namespace spillway {
@@ -99,6 +100,9 @@ bool compare(const std::string& dump, const Options& options, const ProfileSearc
                : best == nullptr ? ", WRONG"
                                  : fmt::format(", MISSED by {:.2f} %",
                                                100 * (ratio(plan.best.step, best->step) - 1)));
+    if (!found && best != nullptr)
+      fmt::print("  best {}\n  plan {}\n", policy_text(evaluator.handles(), best->policy),
+                 policy_text(evaluator.handles(), plan.best.policy));
     std::fflush(stdout);
   }
   return all_found;

@@ -127,6 +127,12 @@ std::vector<Choice> choices_of(const Handle& handle) {
   return choices;
 }
 
+double count_policies(const std::vector<Handle>& handles) {
+  double count = 1;
+  for (const Handle& handle : handles) count *= static_cast<double>(choices_of(handle).size());
+  return count;
+}
+
 Policy compiled_policy(const std::vector<Handle>& handles) {
   Policy policy;
   for (const Handle& handle : handles) policy.push_back(handle.as_compiled);

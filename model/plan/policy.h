@@ -46,6 +46,15 @@ std::vector<Choice> choices_of(const Handle& handle);
 /// One choice a handle, in the handles' order.
 using Policy = std::vector<Choice>;
 
+/// The policy with another choice for one handle.
+inline Policy with_choice(Policy policy, std::size_t handle, Choice choice) {
+  policy[handle] = choice;
+  return policy;
+}
+
+/// How many policies there are: a floating-point number, since they may be very many.
+double count_policies(const std::vector<Handle>& handles);
+
 /// Groups residuals into handles. With names, residuals without one are left out: the user cannot
 /// set them. `why_fixed` says of each residual why it cannot be moved, or nothing.
 std::vector<Handle> make_handles(const ResidualTable& table, bool has_names,

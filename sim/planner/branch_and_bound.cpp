@@ -107,9 +107,7 @@ std::optional<Error> Search::simulate_batch() {
 
 Result<BranchAndBound> Search::run() {
   BranchAndBound result;
-  result.policies = 1;
-  for (const Handle& handle : evaluator_.handles())
-    result.policies *= static_cast<double>(choices_of(handle).size());
+  result.policies = count_policies(evaluator_.handles());
   push(start_, 0);
   const std::size_t before = book_.size();
   while (true) {

@@ -27,7 +27,7 @@ class Model {
   std::optional<Error> simulate_shares() {
     std::vector<Policy> policies;
     for (std::size_t k = 0; k < choices_.size(); ++k)
-      for (const Choice choice : choices_[k]) policies.push_back(moved(k, choice));
+      for (const Choice choice : choices_[k]) policies.push_back(with_choice(at_, k, choice));
     return book_.simulate(std::move(policies));
   }
 
@@ -36,7 +36,7 @@ class Model {
     for (std::size_t k = 0; k < choices_.size(); ++k) {
       std::vector<Option>& group = problem_.groups.emplace_back();
       for (const Choice choice : choices_[k]) {
-        const PolicyCase& with = book_.at(moved(k, choice));
+        const PolicyCase& with = book_.at(with_choice(at_, k, choice));
         group.push_back(
             {(with.step - at.step).value(),
              {gibibytes(with.peak_device - at.peak_device), gibibytes(with.host - at.host),
@@ -77,12 +77,6 @@ class Model {
   }
 
  private:
-  Policy moved(std::size_t handle, Choice choice) const {
-    Policy policy = at_;
-    policy[handle] = choice;
-    return policy;
-  }
-
   const Budget& budget_;
   Bytes room_;
   CaseBook& book_;

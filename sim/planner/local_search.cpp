@@ -10,11 +10,6 @@ namespace {
 constexpr std::size_t kShakes = 256;
 constexpr std::size_t kShakenHandles = 3;
 
-Policy with(Policy policy, std::size_t handle, Choice choice) {
-  policy[handle] = choice;
-  return policy;
-}
-
 }  // namespace
 
 LocalSearch::LocalSearch(const Evaluator& evaluator, std::size_t most, CaseBook& book)
@@ -26,7 +21,7 @@ std::vector<Policy> LocalSearch::one_moved(const Policy& policy) const {
   std::vector<Policy> found;
   for (std::size_t k = 0; k < handles_.size(); ++k)
     for (const Choice choice : choices_[k])
-      if (choice != policy[k]) found.push_back(with(policy, k, choice));
+      if (choice != policy[k]) found.push_back(with_choice(policy, k, choice));
   return found;
 }
 
@@ -39,19 +34,13 @@ std::vector<Policy> LocalSearch::two_moved(const Policy& policy) const {
       for (const Choice of_a : choices_[a])
         for (const Choice of_b : choices_[b]) {
           if (of_a == policy[a] || of_b == policy[b]) continue;
-          all.push_back(with(with(policy, a, of_a), b, of_b));
+          all.push_back(with_choice(with_choice(policy, a, of_a), b, of_b));
           if (of_a == policy[b] && of_b == policy[a]) exchanged.push_back(all.back());
         }
   return all.size() <= most_ ? all : exchanged;
 }
 
-std::optional<Error> LocalSearch::improve() {
-  for (Policy at = book_.best().policy;;) {
-    if (auto wrong = book_.simulate(one_moved(at))) return wrong;
-    if (book_.best().policy == at) return std::nullopt;
-    at = book_.best().policy;
-  }
-}
+std::optional<Error> LocalSearch::improve() { return follow_down(book_.best().policy); }
 
 std::optional<Error> LocalSearch::improve_widely() {
   const std::size_t until = book_.size() + most_;

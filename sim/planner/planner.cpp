@@ -21,11 +21,6 @@ constexpr std::size_t kAlternatives = 3;
 /// Of the budget's room, where policies are searched without proof.
 constexpr std::int64_t kEighthsOfRoom[] = {8, 6, 4, 3};
 
-Policy with(Policy policy, std::size_t handle, Choice choice) {
-  policy[handle] = choice;
-  return policy;
-}
-
 std::string doing(Choice choice) {
   switch (choice) {
     case Choice::kKeep:
@@ -60,8 +55,7 @@ class Planner {
   std::size_t most_simulated() const {
     if (options_.most_simulated) return *options_.most_simulated;
     const std::size_t each = evaluator_.instruction_count();
-    double policies = 1;
-    for (const auto& choices : choices_) policies *= static_cast<double>(choices.size());
+    const double policies = count_policies(handles_);
     if (policies <= kSmallSpace &&
         policies * static_cast<double>(each) <= kInstructionsOfSmallSpace)
       return static_cast<std::size_t>(policies);
@@ -155,7 +149,7 @@ void Planner::choose(PlanResult& result) const {
 }
 
 std::string Planner::other_text(const PlanResult& result, std::size_t k, Choice choice) const {
-  const PolicyCase& other = book_.at(with(result.best.policy, k, choice));
+  const PolicyCase& other = book_.at(with_choice(result.best.policy, k, choice));
   std::string text =
       fmt::format("{}: {} a step, {} of HBM, {} on the host", doing(choice),
                   signed_text(other.step - result.best.step, format_seconds),
@@ -180,7 +174,7 @@ Reason Planner::reason_of(const PlanResult& result, std::size_t k) const {
   for (const Choice choice : choices_[k])
     if (choice != reason.choice) reason.lines.push_back(other_text(result, k, choice));
   if (reason.choice != Choice::kKeep && std::ranges::count(choices_[k], Choice::kKeep) > 0) {
-    const PolicyCase& kept = book_.at(with(result.best.policy, k, Choice::kKeep));
+    const PolicyCase& kept = book_.at(with_choice(result.best.policy, k, Choice::kKeep));
     reason.keeps_in_less =
         kept.peak_device < result.best.peak_device && kept.step > result.best.step;
   }

@@ -72,9 +72,7 @@ bool compare(const std::string& dump, const Options& options, const ProfileSearc
   const Schedule schedule = value_or_exit(text_schedule(program));
   Budget budget = value_or_exit(make_budget(profile, topology, {}));
   const Evaluator evaluator(program, schedule, profile, topology, names, budget);
-  double count = 1;
-  for (const Handle& handle : evaluator.handles())
-    count *= static_cast<double>(choices_of(handle).size());
+  const double count = count_policies(evaluator.handles());
   if (count < 2 || count > static_cast<double>(options.most)) {
     fmt::print("{}: {:.3g} policies, left out\n", dump, count);
     return true;

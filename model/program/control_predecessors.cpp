@@ -37,7 +37,7 @@ void ControlPredecessors::index_names() {
 
 std::vector<InstructionIndex> ControlPredecessors::of(InstructionIndex i) {
   std::vector<InstructionIndex> found;
-  const auto list = computation_.attribute(i, "control-predecessors");
+  const auto list = computation_.attribute(i, kControlPredecessors);
   if (!list) return found;
   if (by_name_.empty()) index_names();
   const auto is_between = [](char c) {

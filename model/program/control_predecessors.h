@@ -9,6 +9,9 @@
 
 namespace spillway {
 
+/// The attribute that has them.
+inline constexpr std::string_view kControlPredecessors = "control-predecessors";
+
 /// What control-predecessors={%a, %b} says. Names only, looked up once a computation has some.
 class ControlPredecessors {
  public:

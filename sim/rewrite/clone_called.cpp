@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/program/control_predecessors.h"
+
 namespace spillway {
 
 ComputationId clone_called(const Program& program, ProgramEditor& out, ComputationId id) {
@@ -23,9 +25,8 @@ ComputationEditor::Node clone_node(const Program& program, ProgramEditor& out,
   ComputationEditor::Node node = original;
   node.operands.clear();
   node.instruction.name = out.text(std::move(name));
-  std::erase_if(node.attributes, [](const Attribute& attribute) {
-    return attribute.name == "control-predecessors";
-  });
+  std::erase_if(node.attributes,
+                [](const Attribute& attribute) { return attribute.name == kControlPredecessors; });
   if (is_control_flow(node.instruction.opcode) || is_async_start(node.instruction.opcode))
     for (ComputationId& called : node.called) called = clone_called(program, out, called);
   return node;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "model/program/control_predecessors.h"
 #include "sim/rewrite/key_walk.h"
 #include "sim/rewrite/plain_product.h"
 
@@ -12,7 +13,7 @@ namespace {
 bool counts(std::string_view attribute, Opcode opcode) {
   if (attribute == "backend_config") return opcode == Opcode::kCustomCall;
   return attribute != "metadata" && attribute != "channel_id" &&
-         attribute != "frontend_attributes" && attribute != "control-predecessors" &&
+         attribute != "frontend_attributes" && attribute != kControlPredecessors &&
          attribute != "calls" && attribute != "to_apply" && attribute != "body" &&
          attribute != "condition" && attribute != "branch_computations" && attribute != "sharding";
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "model/program/call_graph.h"
+#include "model/program/control_predecessors.h"
 
 namespace spillway {
 
@@ -72,7 +73,7 @@ ComputationEditor::Node LoopPeeler::clone(InstructionIndex i) {
   node.instruction.shape = copy_shape(body_[i].shape);
   node.instruction.literal = editor_.text(std::string(body_[i].literal));
   for (const Attribute& attribute : body_.attributes(i))
-    if (attribute.name != "control-predecessors")  // they name what stays in the body
+    if (attribute.name != kControlPredecessors)  // they name what stays in the body
       node.attributes.push_back(
           {editor_.text(std::string(attribute.name)), editor_.text(std::string(attribute.value))});
   for (const ComputationId called : body_.called(i))

@@ -1,6 +1,7 @@
 #include "sim/rewrite/open_collectives.h"
 
 #include "model/program/call_graph.h"
+#include "model/program/control_predecessors.h"
 #include "sim/rewrite/program_editor.h"
 
 namespace spillway {
@@ -15,11 +16,11 @@ ComputationId wrap(ProgramEditor& program, const Node& collective,
   ComputationEditor wrapper;
   Node inner = collective;
   std::erase_if(inner.attributes, [](const Attribute& attribute) {
-    return attribute.name == "control-predecessors";  // they stay outside
+    return attribute.name == kControlPredecessors;  // they stay outside
   });
   inner.instruction.name = program.text("wrapped." + std::string(collective.instruction.name));
   std::erase_if(inner.attributes, [](const Attribute& attribute) {
-    return attribute.name == "control-predecessors";  // the start has them
+    return attribute.name == kControlPredecessors;  // the start has them
   });
   for (std::uint32_t k = 0; k < operands.size(); ++k) {
     const Handle parameter = wrapper.add(make_parameter(program.text("param_" + std::to_string(k)),
@@ -37,7 +38,7 @@ std::vector<Attribute> handed_on(const Node& collective, Opcode to) {
   std::vector<Attribute> kept;
   for (const Attribute& attribute : collective.attributes)
     if (attribute.name == "metadata" || attribute.name == "frontend_attributes" ||
-        (attribute.name == "control-predecessors" && to == Opcode::kAsyncStart))
+        (attribute.name == kControlPredecessors && to == Opcode::kAsyncStart))
       kept.push_back(attribute);
   return kept;
 }
@@ -57,7 +58,7 @@ void open(ProgramEditor& program, ComputationId id, Handle handle) {
   const Handle start_handle = editor.add(std::move(start));
   editor.move_before(start_handle, handle);
   for (const Attribute& attribute : collective.attributes)
-    if (attribute.name == "control-predecessors")
+    if (attribute.name == kControlPredecessors)
       editor[start_handle].attributes.push_back(attribute);
   Node& done = editor[handle];
   done = make_node(collective.instruction.name, Opcode::kAsyncDone, collective.instruction.shape);

@@ -1,5 +1,11 @@
 #include "sim/rewrite/program_editor.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "model/program/control_predecessors.h"
+
 namespace spillway {
 
 ComputationEditor& ProgramEditor::edit(ComputationId id) {
@@ -43,6 +49,17 @@ ComputationEditor::Reference add_bitcast(ProgramEditor& program, ComputationEdit
   ComputationEditor::Node node = make_node(program.text(std::move(name)), Opcode::kBitcast, shape);
   node.operands = {value};
   return {computation.add(std::move(node)), 0};
+}
+
+void add_control_predecessors(ProgramEditor& program, ComputationEditor::Node& node,
+                              std::string_view names) {
+  const auto own = std::ranges::find(node.attributes, kControlPredecessors, &Attribute::name);
+  if (own == node.attributes.end()) {
+    node.attributes.push_back({kControlPredecessors, program.text(fmt::format("{{{}}}", names))});
+    return;
+  }
+  const std::string_view inside = own->value.substr(1, own->value.size() - 2);
+  own->value = program.text(fmt::format("{{{}, {}}}", inside, names));
 }
 
 ComputationEditor::Handle add_copy(ProgramEditor& program, ComputationEditor& computation,

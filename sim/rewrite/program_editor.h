@@ -55,6 +55,9 @@ inline constexpr std::string_view kRenamedSuffix = ".renamed";
 ComputationEditor::Reference add_bitcast(ProgramEditor& program, ComputationEditor& computation,
                                          std::string name, ComputationEditor::Reference value,
                                          Shape shape);
+/// The instruction waits for these as well: "%a, %b".
+void add_control_predecessors(ProgramEditor& program, ComputationEditor::Node& node,
+                              std::string_view names);
 /// An asynchronous copy of an array to a memory space, called "<name>start" and "<name>done", at
 /// the end of the order: its done.
 ComputationEditor::Handle add_copy(ProgramEditor& program, ComputationEditor& computation,

@@ -94,7 +94,6 @@ class UnrolledEdit {
   std::set<InstructionIndex> forward_ancestors(Operand of) const;
   Reference clone(NodeHandle handle, std::uint32_t layer);
   void fence();
-  void wait(NodeHandle handle, std::string_view names);
 
   const UnrolledRewrite& rewrite_;
   const Program& program_;
@@ -288,20 +287,9 @@ void UnrolledEdit::fence() {
     if (names.empty()) continue;
     for (const InstructionIndex first : table_.layers[layer].first)
       fence.after.push_back(first.index);
-    for (const NodeHandle handle : fence.after) wait(handle, names);
+    for (const NodeHandle handle : fence.after)
+      add_control_predecessors(out_, editor_[handle], names);
   }
-}
-
-void UnrolledEdit::wait(NodeHandle handle, std::string_view names) {
-  auto& attributes = editor_[handle].attributes;
-  const auto own =
-      std::ranges::find(attributes, std::string_view("control-predecessors"), &Attribute::name);
-  if (own == attributes.end()) {
-    attributes.push_back({"control-predecessors", out_.text("{" + std::string(names) + "}")});
-    return;
-  }
-  const std::string_view inside = own->value.substr(1, own->value.size() - 2);
-  own->value = out_.text("{" + std::string(inside) + ", " + std::string(names) + "}");
 }
 
 UnrolledRewrite::UnrolledRewrite(const Program& program, const UnrolledTable& table)
@@ -352,7 +340,7 @@ Program UnrolledRewrite::run(const std::vector<UnrolledChange>& changes) const {
     if (change.choice != Choice::kRecompute || why_not_recomputed(change.residual).empty())
       possible.push_back(change);
   if (possible.empty()) return program_;
-  return without_circular_control(UnrolledEdit(*this, possible).run());
+  return without_circular_control(UnrolledEdit(*this, possible).run(), program_.entry);
 }
 
 }  // namespace spillway

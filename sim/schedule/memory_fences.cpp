@@ -169,17 +169,7 @@ Program with_control_dependencies(const Program& program,
       list += (list.empty() ? "%" : ", %") + std::string(program[id][p.first].name);
     }
     ComputationEditor& edited = editor.edit(id);
-    for (auto& [then, list] : lists) {
-      auto& attributes = edited[then].attributes;
-      const auto own =
-          std::ranges::find(attributes, std::string_view("control-predecessors"), &Attribute::name);
-      if (own == attributes.end()) {
-        attributes.push_back({"control-predecessors", editor.text("{" + list + "}")});
-      } else {
-        const std::string_view inside = own->value.substr(1, own->value.size() - 2);
-        own->value = editor.text("{" + std::string(inside) + ", " + list + "}");
-      }
-    }
+    for (const auto& [then, list] : lists) add_control_predecessors(editor, edited[then], list);
   }
   return editor.finish();
 }

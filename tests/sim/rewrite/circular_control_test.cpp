@@ -31,7 +31,7 @@ ENTRY %main {
   ROOT %four = f32[8]{0} multiply(%two, %three)
 }
 )");
-    const Program result = without_circular_control(program);
+    const Program result = without_circular_control(program, program.entry);
     const InstructionId two = testing::find_instruction(result, "two");
     const auto left = result[two.computation].attribute(two.instruction, "control-predecessors");
     CHECK(left.value_or("") == row.left);

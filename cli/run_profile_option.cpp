@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include "model/base/read_file.h"
 #include "model/hardware/units_text.h"
 #include "model/run/pgle.h"
 #include "model/run/read_run.h"
@@ -39,8 +38,7 @@ Result<std::optional<Seconds>> read_step(const std::string& text) {
 
 Result<MeasuredRun> read_measured_run(const std::string& path, const Program& program) {
   Result<MeasuredRun> run = read_run(path, fingerprint_before_lhs(program));
-  if (!run.ok() || run->format != RunFormat::kPgle || !is_modelled_profile(**read_file(path)))
-    return run;
+  if (!run.ok() || !run->is_modelled) return run;
   return error_in_file(path,
                        "holds what the cost model says, and in units of XLA's: nobody measured it",
                        "a profile of a run is what jax_enable_pgle or a profiler's trace gives");

@@ -103,7 +103,8 @@ struct RunNote {
 struct MeasuredRun {
   RunFormat format = RunFormat::kXPlane;
   std::string path;
-  std::string device;  ///< as the driver names the first: "NVIDIA H200"; empty where not said
+  bool is_modelled = false;  ///< its costs are the cost model's (pgle.h), and nobody measured them
+  std::string device;        ///< as the driver names the first: "NVIDIA H200"; empty where not said
   std::vector<MeasuredInstruction> instructions;  ///< longest in all first
   std::vector<MeasuredCopy> copies;               ///< by device and start
   std::vector<MeasuredStream> streams;

@@ -91,7 +91,11 @@ Result<MeasuredRun> read_run(const std::string& path, std::string_view fingerpri
     return parse_chrome_trace(content.substr(first), path);
   if (path.ends_with(".xplane.pb") || is_xplane(content)) return parse_xplane(content, path);
   const Result<ProfiledInstructions> profile = parse_pgle(content, path, fingerprint);
-  if (profile.ok() && !profile->cost_us.empty()) return run_of(*profile, path);
+  if (profile.ok() && !profile->cost_us.empty()) {
+    MeasuredRun run = run_of(*profile, path);
+    run.is_modelled = is_modelled_profile(content);
+    return run;
+  }
   if (!profile.ok() && path.ends_with(".pbtxt")) return profile.error();
   return error_in_file(path, "is no profile of a run that is known", std::string(kFormats));
 }

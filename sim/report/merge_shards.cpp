@@ -31,12 +31,11 @@ bool read_label(const Json& json, ShardLabel& label) {
   bool is_whole = true;
   visit_label(label, [&]<typename Field>(const char* name, Field& field) {
     const auto found = json.find(name);
-    if (found == json.end()) return void(is_whole = false);
-    if constexpr (std::is_same_v<Field, std::string>)
-      found->is_string() ? void(field = found->template get<Field>()) : void(is_whole = false);
-    else
-      found->is_number_unsigned() ? void(field = found->template get<Field>())
-                                  : void(is_whole = false);
+    constexpr bool kIsText = std::is_same_v<Field, std::string>;
+    const bool is_of_kind =
+        found != json.end() && (kIsText ? found->is_string() : found->is_number_unsigned());
+    if (is_of_kind) field = found->template get<Field>();
+    is_whole &= is_of_kind;
   });
   return is_whole;
 }
@@ -52,8 +51,8 @@ std::optional<Error> check_cases(const Part& part, const Json& example) {
   for (std::size_t k = 0; k < part.cases.size(); ++k) {
     const Json& one = part.cases[k];
     const std::string which = fmt::format("number {} of its {}", k + 1, part.dealt);
-    if (!one.is_object()) return error_in_file(part.path, which + " is no JSON object",
-                             "make the part again");
+    if (!one.is_object())
+      return error_in_file(part.path, which + " is no JSON object", "make the part again");
     for (const auto& [name, value] : example.items())
       if (!one.contains(name) || !is_alike(one[name], value))
         return error_in_file(part.path, which + " has no '" + name + "' as others have",

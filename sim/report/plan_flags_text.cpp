@@ -9,10 +9,10 @@
 namespace spillway {
 namespace {
 
-std::string effect_text(const Setting& flag) {
-  if (!flag.effect) return "not simulated";
-  return signed_text(flag.effect->step, format_seconds) + " a step, " +
-         signed_text(flag.effect->peak_device, format_bytes) + " of HBM";
+std::string effect_text(const std::optional<FlagEffect>& effect) {
+  if (!effect) return "not simulated";
+  return signed_text(effect->step, format_seconds) + " a step, " +
+         signed_text(effect->peak_device, format_bytes) + " of HBM";
 }
 
 /// What the flags come to together; empty where none was simulated.
@@ -29,10 +29,10 @@ std::string profile_text(const PlanReport& report) {
   const FlagSearch& search = report.flag_search;
   if (!search.with_profile) return "";
   const PolicyCase& with = *search.with_profile;
-  const std::string effect =
-      signed_text(with.step - search.with_flags->step, format_seconds) + " a step, " +
-      signed_text(with.peak_device - search.with_flags->peak_device, format_bytes) + " of HBM";
-  return fmt::format("  and a profile of the step's costs ({}, {})\n", effect, fit_text(with)) +
+  const FlagEffect effect{with.step - search.with_flags->step,
+                          with.peak_device - search.with_flags->peak_device};
+  return fmt::format("  and a profile of the step's costs ({}, {})\n", effect_text(effect),
+                     fit_text(with)) +
          wrapped(fmt::format("XLA then hides what takes long instead of what it believes to. "
                              "Compile the step with the above, and its dump tells: spillway plan "
                              "DUMP --hw {} --pgle step.pbtxt",
@@ -68,7 +68,7 @@ std::string flags_text(const PlanReport& report) {
   std::string text = "XLA flags for jaxlib " + to_string(report.jaxlib) + "\n";
   if (!untried.empty()) text += "  none that decide the order were tried: " + untried + "\n";
   for (const Setting& flag : report.advice.flags)
-    text += fmt::format("  --{}={}  ({})\n", flag.name, flag.value, effect_text(flag)) +
+    text += fmt::format("  --{}={}  ({})\n", flag.name, flag.value, effect_text(flag.effect)) +
             wrapped(flag.why, "      ");
   text += together_text(report.flag_search) + profile_text(report);
   return text + "\n";
